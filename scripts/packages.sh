@@ -15,7 +15,8 @@ leave_out() {  # leave_out <profile> <package> <reason>
   leave_out pkg.baton.noros2 "rmw_baton_cpp" "no ROS 2 (scripts/setup.sh check)"
 for name in $(scripts/ros2_distributions.py); do
   [ -f ".venv-ros2-$name/include/rmw/rmw/rmw.h" ] ||
-    leave_out "pkg.baton.noros2$name" "ros-$name-rmw-baton-cpp" "no ROS 2 in .venv-ros2-$name (scripts/setup.sh check)"
+    leave_out "pkg.baton.noros2$name" "ros-$name-rmw-baton-cpp" \
+      "no ROS 2 in .venv-ros2-$name ($([ -f "ros2/distributions/$name.txt" ] && echo scripts/setup.sh check || echo "a link to an installed one"))"
 done
 [ -f /usr/include/ros/transport_publisher_link.h ] ||
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"

@@ -51,7 +51,7 @@ def read_parts(root: Path = ROOT) -> dict[str, dict[str, Any]]:
 
 
 def other_ros2s() -> list[ros2_distributions.Distribution]:
-    return ros2_distributions.read()[1:]
+    return [each for each in ros2_distributions.read()[1:] if each.wheels]
 
 
 def files_of(root: Path, path: str) -> list[str]:

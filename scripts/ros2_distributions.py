@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 distributions for which rmw_baton_cpp is built and tested. Each has two files: ros2/distributions/<name>.toml says what differs,
-and ros2/distributions/<name>.txt pins its wheels. All names follow from <name>: .venv-ros2-<name>, lib/<name> in a build, the CMake options
+"""The ROS 2 distributions for which rmw_baton_cpp is built and tested. Each has a file ros2/distributions/<name>.toml, which says what differs,
+and, if there are wheels of it, ros2/distributions/<name>.txt, which pins them: the gate tests those with wheels. All names follow from <name>: .venv-ros2-<name>, lib/<name> in a build, the CMake options
 BATON_ROS2_<NAME>_PREFIX and BATON_ROS2_<NAME>_INSTALL_DIR, the part <name> of scripts/parts.toml, the package ros-<name>-rmw-baton-cpp.
 
     scripts/ros2_distributions.py                  prints the names, the default first
+    scripts/ros2_distributions.py --wheels         prints the names of those with wheels
     scripts/ros2_distributions.py --default        prints the name of the default
     scripts/ros2_distributions.py --update         writes the table of docs/guides/ros2.md
     scripts/ros2_distributions.py --debian FOLDER  writes each distribution's part of FOLDER, a copy of packaging/debian
@@ -29,8 +30,9 @@ NAME, TITLE = "@name@", "@title@"
 class Distribution(NamedTuple):
     name: str
     init_options_bytes: int
+    wheels: bool
     content_filters: bool
-    converted_types: int
+    converted_types: int = 0
     default: bool = False
     measured: bool = False
 
@@ -48,7 +50,10 @@ class Distribution(NamedTuple):
 
 def read(folder: Path = FOLDER) -> list[Distribution]:
     """The distributions by name, but the default first."""
-    found = [Distribution(file.stem, **tomllib.loads(file.read_text())) for file in sorted(folder.glob("*.toml"))]
+    found = [
+        Distribution(file.stem, wheels=file.with_suffix(".txt").exists(), **tomllib.loads(file.read_text()))
+        for file in sorted(folder.glob("*.toml"))
+    ]
     for role in ("default", "measured"):
         if len(chosen := [each.name for each in found if getattr(each, role)]) != 1:
             raise SystemExit(f"ros2/distributions: one distribution is {role}, and these are: {chosen}")
@@ -62,8 +67,15 @@ def table(distributions: list[Distribution]) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for each in distributions:
-        tested = "at each change" if each.default else "every night, and one scenario of each kind at each change"
-        row = f"| {TITLE} | `.venv-ros2-{NAME}` | `build/release/lib/{NAME}/librmw_baton_cpp.so` | `ros-{NAME}-rmw-baton-cpp` | {tested} |"
+        tested = (
+            "by hand, with one that was built from its sources"
+            if not each.wheels
+            else "at each change"
+            if each.default
+            else "every night, and one scenario of each kind at each change"
+        )
+        place = f"`.venv-ros2-{NAME}`" if each.wheels else "none"
+        row = f"| {TITLE} | {place} | `build/release/lib/{NAME}/librmw_baton_cpp.so` | `ros-{NAME}-rmw-baton-cpp` | {tested} |"
         lines.append(each.fills(row))
     return "\n".join(lines)
 
@@ -91,6 +103,8 @@ def main(arguments: list[str]) -> None:
     match arguments:
         case []:
             print("\n".join(each.name for each in read()))
+        case ["--wheels"]:
+            print("\n".join(each.name for each in read() if each.wheels))
         case ["--default"]:
             print(read()[0].name)
         case ["--update"]:

@@ -115,10 +115,10 @@ check_python_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
-ros2_packages() {  # of each distribution
+ros2_packages() {  # of each distribution that has wheels
   [ "$(uname -m)" = x86_64 ] || return 0  # no other wheels; the tests that want them say so and are skipped
   local name want
-  for name in $(scripts/ros2_distributions.py); do
+  for name in $(scripts/ros2_distributions.py --wheels); do
     want=$(cat "ros2/distributions/$name.txt"; pwd; python3 --version)
     [ -L ".venv-ros2-$name" ] && continue  # another checkout's, which a new one would empty
     [ -f ".venv-ros2-$name/.baton-setup" ] && [ "$(cat ".venv-ros2-$name/.baton-setup")" = "$want" ] && continue
@@ -132,7 +132,7 @@ ros2_packages() {  # of each distribution
 coverage_packages() {
   local name want
   want=$(grep '^coverage==' requirements-check.txt)
-  for name in $(scripts/ros2_distributions.py); do
+  for name in $(scripts/ros2_distributions.py --wheels); do
     [ -x ".venv-ros2-$name/bin/python" ] || continue
     ".venv-ros2-$name/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "$want" </dev/null
   done

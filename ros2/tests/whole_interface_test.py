@@ -2,10 +2,13 @@
 """The functions of rmw.h that no program of rclpy calls (whole_interface.cpp), and those that rmw_baton_cpp declines."""
 
 import json
+import re
 import subprocess
 
+import pytest
 from ros2_processes import LIBRARY, LIMIT_S, PYTHON, environment
-from support.ros2 import TESTED
+from support.build import ROOT
+from support.ros2 import DISTRIBUTIONS
 
 UNSUPPORTED = 3  # RMW_RET_UNSUPPORTED
 # docs/guides/ros2.md says why, and what programs see.
@@ -44,8 +47,20 @@ def functions(library):
     return {line.split()[-1] for line in done.stdout.splitlines() if " rmw_" in line}
 
 
-def test_the_library_has_each_function_of_the_interface_and_exports_nothing_else():
-    assert functions(LIBRARY) == functions(TESTED.prefix / "lib/librmw_fastrtps_cpp.so")
+def listed(distribution):
+    """The functions of functions.def that this distribution's rmw.h has."""
+    text = (ROOT / "ros2/rmw_baton_cpp/src/functions.def").read_text()
+    rows = re.findall(r"^BATON_RMW_FUNCTION(_SINCE_JAZZY)?\((\w+)\)$", text, re.MULTILINE)
+    later = (distribution.prefix / "include/rosidl_runtime_c/rosidl_runtime_c/type_hash.h").exists()
+    return {name for since, name in rows if later or not since}
+
+
+@pytest.mark.parametrize("distribution", [each for each in DISTRIBUTIONS.values() if each.library.exists()])
+def test_the_library_has_each_function_of_the_interface_and_exports_nothing_else(distribution):
+    assert functions(distribution.library) == listed(distribution)
+    stock = distribution.prefix / "lib/librmw_fastrtps_cpp.so"
+    if stock.exists():
+        assert listed(distribution) == functions(stock)
 
 
 def test_a_function_that_is_declined_says_so(processes):

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "interface.hpp"
 #include "qos_profile.hpp"
 #include "rcutils/strdup.h"
 #include "rmw/error_handling.h"
@@ -161,15 +162,11 @@ rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<tr
         endpoint.is_writer ? BatonGraph::EndpointKind::kPublisher : BatonGraph::EndpointKind::kSubscription;
     const std::string type = ros_type(endpoint.type_name, end);
     const rmw_qos_profile_t profile = profile_of(endpoint.qos);
-    // A version of 0 is ROS 2's word for none: a type of Baton without ROS 2's definition.
-    rosidl_type_hash_t hash = rosidl_get_zero_initialized_type_hash();
-    hash.version = endpoint.ros_type_hash.version;
-    std::copy(endpoint.ros_type_hash.value.begin(), endpoint.ros_type_hash.value.end(), hash.value);
     const bool set =
         rmw_topic_endpoint_info_set_node_name(&info, node.second.c_str(), allocator) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_node_namespace(&info, node.first.c_str(), allocator) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_topic_type(&info, type.c_str(), allocator) == RMW_RET_OK &&
-        rmw_topic_endpoint_info_set_topic_type_hash(&info, &hash) == RMW_RET_OK &&
+        set_ros_hash(&info, endpoint.ros_type_hash) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_endpoint_type(
             &info, endpoint.is_writer ? RMW_ENDPOINT_PUBLISHER : RMW_ENDPOINT_SUBSCRIPTION) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_gid(&info, endpoint.gid.data(), endpoint.gid.size()) == RMW_RET_OK &&

@@ -12,6 +12,7 @@
 #include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 #include "baton/transport/runtime_directory.hpp"
+#include "interface.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
@@ -95,7 +96,7 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   const char* domain = os::harmless_environment("BATON_DOMAIN");
   if (domain == nullptr || *domain == '\0')
     wanted.domain = options.domain_id == RMW_DEFAULT_DOMAIN_ID ? 0 : static_cast<int>(options.domain_id);
-  if (options.discovery_options.automatic_discovery_range == RMW_AUTOMATIC_DISCOVERY_RANGE_OFF) {
+  if (meets_itself_alone(options)) {
     Result<std::string> directory = own_directory(wanted.domain, context->part());
     if (!directory) return directory.error();
     context->own_directory_.path = wanted.runtime_directory = std::move(*directory);

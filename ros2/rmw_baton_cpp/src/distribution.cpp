@@ -50,9 +50,8 @@ struct KnownSize {
   std::size_t init_options;
   const char* name;
 };
-/// Those of ros2/distributions/, and one for which nothing is built.
+/// Those of ros2/distributions/.
 constexpr KnownSize kSizes[] = {
-    {104, "humble"},
 #include "distribution_sizes.inc"
 };
 

@@ -4,6 +4,7 @@
 #include "event.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "handles.hpp"
 
@@ -11,30 +12,6 @@ namespace baton::rmw {
 namespace {
 
 using transport::Statuses;
-
-/// The counter of each type, which never decreases.
-std::uint64_t total_of(rmw_event_type_t type, const Statuses& statuses) noexcept {
-  switch (type) {
-    case RMW_EVENT_SUBSCRIPTION_MATCHED:
-    case RMW_EVENT_PUBLICATION_MATCHED:
-      return statuses.matched_total;
-    case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
-    case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
-      return statuses.incompatible_qos_total;
-    case RMW_EVENT_SUBSCRIPTION_INCOMPATIBLE_TYPE:
-    case RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE:
-      return statuses.incompatible_type_total;
-    case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-      return statuses.deadline_missed_total;
-    case RMW_EVENT_LIVELINESS_LOST:
-      return statuses.liveliness_lost_total;
-    case RMW_EVENT_MESSAGE_LOST:
-      return statuses.lost_total;
-    default:
-      return 0;
-  }
-}
 
 rmw_qos_policy_kind_t kind_of(Policy policy) noexcept {
   switch (policy) {
@@ -59,46 +36,92 @@ void assign(To& to, std::uint64_t from) noexcept {
   to = static_cast<To>(from);
 }
 
-template <class Status>
-void fill_counts(void* info, std::uint64_t total, std::uint64_t change) noexcept {
+using Counter = std::uint64_t Statuses::*;
+
+template <class Status, Counter kTotal>
+void fill_counts(void* info, const Statuses& now, const Statuses& seen) {
   auto& status = *static_cast<Status*>(info);
-  assign(status.total_count, total);
-  assign(status.total_count_change, change);
+  assign(status.total_count, now.*kTotal);
+  assign(status.total_count_change, now.*kTotal - seen.*kTotal);
 }
 
-bool is_of_publisher(rmw_event_type_t type) noexcept {
-  switch (type) {
-    case RMW_EVENT_LIVELINESS_LOST:
-    case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-    case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
-    case RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE:
-    case RMW_EVENT_PUBLICATION_MATCHED:
-      return true;
-    default:
-      return false;
-  }
+template <class Status>
+void fill_matched(void* info, const Statuses& now, const Statuses& seen) {
+  fill_counts<Status, &Statuses::matched_total>(info, now, seen);
+  auto& status = *static_cast<Status*>(info);
+  assign(status.current_count, now.matched_now);
+  assign(status.current_count_change, now.matched_now - seen.matched_now);  // may be negative
 }
 
-rmw_event_type_t type_of(bool publisher, transport::Event event) noexcept {
-  switch (event) {
-    case transport::Event::kMatched:
-      return publisher ? RMW_EVENT_PUBLICATION_MATCHED : RMW_EVENT_SUBSCRIPTION_MATCHED;
-    case transport::Event::kIncompatibleQos:
-      return publisher ? RMW_EVENT_OFFERED_QOS_INCOMPATIBLE : RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE;
-    case transport::Event::kIncompatibleType:
-      return publisher ? RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE : RMW_EVENT_SUBSCRIPTION_INCOMPATIBLE_TYPE;
-    case transport::Event::kDeadlineMissed:
-      return publisher ? RMW_EVENT_OFFERED_DEADLINE_MISSED : RMW_EVENT_REQUESTED_DEADLINE_MISSED;
-    case transport::Event::kLivelinessLost:
-      return RMW_EVENT_LIVELINESS_LOST;
-    case transport::Event::kLivelinessChanged:
-      return RMW_EVENT_LIVELINESS_CHANGED;
-    case transport::Event::kMessageLost:
-      return RMW_EVENT_MESSAGE_LOST;
-    case transport::Event::kMessageDropped:
-      break;  // ROS 2 has no such event
-  }
-  return RMW_EVENT_INVALID;
+void fill_qos(void* info, const Statuses& now, const Statuses& seen) {
+  using Status = rmw_qos_incompatible_event_status_t;
+  fill_counts<Status, &Statuses::incompatible_qos_total>(info, now, seen);
+  static_cast<Status*>(info)->last_policy_kind = kind_of(now.last_incompatible_policy);
+}
+
+void fill_liveliness(void* info, const Statuses& now, const Statuses& seen) {
+  auto& status = *static_cast<rmw_liveliness_changed_status_t*>(info);
+  assign(status.alive_count, now.alive_now);
+  assign(status.not_alive_count, now.not_alive_now);
+  assign(status.alive_count_change, now.alive_now - seen.alive_now);
+  assign(status.not_alive_count_change, now.not_alive_now - seen.not_alive_now);
+}
+
+}  // namespace
+
+struct EventType {
+  rmw_event_type_t type;
+  bool publisher;
+  transport::Event event;
+  Counter total;  ///< never decreases; null: the two numbers of liveliness
+  /// Writes the struct that rmw.h has for this type: the present state, and how it differs from what was `seen`.
+  void (*fill)(void* info, const Statuses& now, const Statuses& seen);
+};
+
+namespace {
+
+template <class Status, Counter kTotal>
+constexpr EventType counted(rmw_event_type_t type, bool publisher, transport::Event event) {
+  return {type, publisher, event, kTotal, fill_counts<Status, kTotal>};
+}
+
+/// Those of this ROS 2.
+constexpr EventType kTypes[] = {
+    {RMW_EVENT_LIVELINESS_CHANGED, false, transport::Event::kLivelinessChanged, nullptr, fill_liveliness},
+    counted<rmw_liveliness_lost_status_t, &Statuses::liveliness_lost_total>(RMW_EVENT_LIVELINESS_LOST, true,
+                                                                            transport::Event::kLivelinessLost),
+    counted<rmw_requested_deadline_missed_status_t, &Statuses::deadline_missed_total>(
+        RMW_EVENT_REQUESTED_DEADLINE_MISSED, false, transport::Event::kDeadlineMissed),
+    counted<rmw_offered_deadline_missed_status_t, &Statuses::deadline_missed_total>(
+        RMW_EVENT_OFFERED_DEADLINE_MISSED, true, transport::Event::kDeadlineMissed),
+    {RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE, false, transport::Event::kIncompatibleQos, &Statuses::incompatible_qos_total,
+     fill_qos},
+    {RMW_EVENT_OFFERED_QOS_INCOMPATIBLE, true, transport::Event::kIncompatibleQos, &Statuses::incompatible_qos_total,
+     fill_qos},
+    counted<rmw_message_lost_status_t, &Statuses::lost_total>(RMW_EVENT_MESSAGE_LOST, false,
+                                                              transport::Event::kMessageLost),
+#if !BATON_ROS2_HUMBLE
+    {RMW_EVENT_SUBSCRIPTION_MATCHED, false, transport::Event::kMatched, &Statuses::matched_total,
+     fill_matched<rmw_matched_status_t>},
+    {RMW_EVENT_PUBLICATION_MATCHED, true, transport::Event::kMatched, &Statuses::matched_total,
+     fill_matched<rmw_matched_status_t>},
+    counted<rmw_incompatible_type_status_t, &Statuses::incompatible_type_total>(
+        RMW_EVENT_SUBSCRIPTION_INCOMPATIBLE_TYPE, false, transport::Event::kIncompatibleType),
+    counted<rmw_incompatible_type_status_t, &Statuses::incompatible_type_total>(
+        RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE, true, transport::Event::kIncompatibleType),
+#endif
+};
+static_assert(std::size(kTypes) == kEventTypes);
+
+/// Null: ROS 2 has no such event, as for kMessageDropped.
+template <class Is>
+const EventType* find_type(Is is) noexcept {
+  const EventType* const found = std::find_if(std::begin(kTypes), std::end(kTypes), is);
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+const EventType* type_of(bool publisher, rmw_event_type_t type) noexcept {
+  return find_type([&](const EventType& each) { return each.publisher == publisher && each.type == type; });
 }
 
 }  // namespace
@@ -106,10 +129,10 @@ rmw_event_type_t type_of(bool publisher, transport::Event event) noexcept {
 std::size_t Event::unread() const {
   const Statuses now = statuses_();
   const std::lock_guard<std::mutex> lock(seen_mutex_);
-  if (type_ == RMW_EVENT_LIVELINESS_CHANGED)
+  if (type_.total == nullptr)
     return (now.alive_now != seen_.alive_now ? 1U : 0U) + (now.not_alive_now != seen_.not_alive_now ? 1U : 0U);
-  const std::uint64_t more = total_of(type_, now) - total_of(type_, seen_);
-  if (type_ != RMW_EVENT_SUBSCRIPTION_MATCHED && type_ != RMW_EVENT_PUBLICATION_MATCHED) return more;
+  const std::uint64_t more = now.*type_.total - seen_.*type_.total;
+  if (type_.event != transport::Event::kMatched) return more;
   const std::uint64_t gone = now.matched_total - now.matched_now, seen_gone = seen_.matched_total - seen_.matched_now;
   return more + std::max(gone, seen_gone) - std::min(gone, seen_gone);
 }
@@ -118,76 +141,36 @@ void Event::take(void* info) {
   {
     const Statuses now = statuses_();
     const std::lock_guard<std::mutex> lock(seen_mutex_);
-    const std::uint64_t total = total_of(type_, now), change = total - total_of(type_, seen_);
-    switch (type_) {
-      case RMW_EVENT_SUBSCRIPTION_MATCHED:
-      case RMW_EVENT_PUBLICATION_MATCHED: {
-        auto& status = *static_cast<rmw_matched_status_t*>(info);
-        assign(status.total_count, total);
-        assign(status.total_count_change, change);
-        assign(status.current_count, now.matched_now);
-        assign(status.current_count_change, now.matched_now - seen_.matched_now);  // may be negative
-        break;
-      }
-      case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
-      case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
-        fill_counts<rmw_qos_incompatible_event_status_t>(info, total, change);
-        static_cast<rmw_qos_incompatible_event_status_t*>(info)->last_policy_kind =
-            kind_of(now.last_incompatible_policy);
-        break;
-      case RMW_EVENT_SUBSCRIPTION_INCOMPATIBLE_TYPE:
-      case RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE:
-        fill_counts<rmw_incompatible_type_status_t>(info, total, change);
-        break;
-      case RMW_EVENT_REQUESTED_DEADLINE_MISSED:
-        fill_counts<rmw_requested_deadline_missed_status_t>(info, total, change);
-        break;
-      case RMW_EVENT_OFFERED_DEADLINE_MISSED:
-        fill_counts<rmw_offered_deadline_missed_status_t>(info, total, change);
-        break;
-      case RMW_EVENT_LIVELINESS_LOST:
-        fill_counts<rmw_liveliness_lost_status_t>(info, total, change);
-        break;
-      case RMW_EVENT_MESSAGE_LOST:
-        fill_counts<rmw_message_lost_status_t>(info, total, change);
-        break;
-      case RMW_EVENT_LIVELINESS_CHANGED: {
-        auto& status = *static_cast<rmw_liveliness_changed_status_t*>(info);
-        assign(status.alive_count, now.alive_now);
-        assign(status.not_alive_count, now.not_alive_now);
-        assign(status.alive_count_change, now.alive_now - seen_.alive_now);
-        assign(status.not_alive_count_change, now.not_alive_now - seen_.not_alive_now);
-        break;
-      }
-      default:
-        break;
-    }
+    type_.fill(info, now, seen_);
     seen_ = now;
   }
   taken();
 }
 
 bool EndpointEvents::exists(bool publisher, rmw_event_type_t type) noexcept {
-  return type != RMW_EVENT_INVALID && type <= kLastEventType && is_of_publisher(type) == publisher;
+  return type_of(publisher, type) != nullptr;
 }
 
-std::shared_ptr<Event> EndpointEvents::of(rmw_event_type_t type) {
+std::shared_ptr<Event> EndpointEvents::of(bool publisher, rmw_event_type_t type) {
+  const EventType* const found = type_of(publisher, type);
+  if (found == nullptr) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::shared_ptr<Event>& event = events_[type];
-  if (!event) event = std::make_shared<Event>(thread_, type, statuses_);
+  std::shared_ptr<Event>& event = events_[static_cast<std::size_t>(found - kTypes)];
+  if (!event) event = std::make_shared<Event>(thread_, *found, statuses_);
   return event;
 }
 
-void EndpointEvents::happened(rmw_event_type_t type) {
-  std::shared_ptr<Event> event;
+void EndpointEvents::happened(bool publisher, transport::Event event) {
+  const EventType* const found =
+      find_type([&](const EventType& each) { return each.publisher == publisher && each.event == event; });
+  if (found == nullptr) return;
+  std::shared_ptr<Event> made;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (type < events_.size()) event = events_[type];
+    made = events_[static_cast<std::size_t>(found - kTypes)];
   }
-  if (event) event->happened();
+  if (made) made->happened();
 }
-
-void EndpointEvents::happened(bool publisher, transport::Event event) { happened(type_of(publisher, event)); }
 
 void EndpointEvents::stop() {
   for (const std::shared_ptr<Event>& event : events_)
@@ -205,9 +188,10 @@ template <class Handle>
 rmw_ret_t init_event(rmw_event_t* rmw_event, const Handle* handle, rmw_event_type_t type, bool publisher) {
   if (const rmw_ret_t bad = checked(rmw_event, handle); bad != RMW_RET_OK) return bad;
   if (rmw_event->implementation_identifier != nullptr) return invalid("the event is initialized already");
-  if (!EndpointEvents::exists(publisher, type)) return unsupported("this type of event is none of this endpoint");
+  const std::shared_ptr<Event> event = own(handle)->path->events().of(publisher, type);
+  if (!event) return unsupported("this type of event is none of this endpoint");
   rmw_event->implementation_identifier = kIdentifier;
-  rmw_event->data = own(handle)->path->events().of(type).get();
+  rmw_event->data = event.get();
   rmw_event->event_type = type;
   return RMW_RET_OK;
 }
@@ -245,10 +229,6 @@ rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callba
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);
-}
-
-bool rmw_event_type_is_supported(rmw_event_type_t rmw_event_type) {
-  return EndpointEvents::exists(true, rmw_event_type) || EndpointEvents::exists(false, rmw_event_type);
 }
 
 }  // extern "C"

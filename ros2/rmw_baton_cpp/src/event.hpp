@@ -10,15 +10,21 @@
 #include <memory>
 #include <mutex>
 
+#include "baton/rosidl/ros2_version.hpp"
 #include "rmw/event.h"
 #include "source.hpp"
 
 namespace baton::rmw {
 
+/// A row of the table of this ROS 2's types of events, in event.cpp.
+struct EventType;
+/// How many rows that table has. The numbers of rmw.h have holes.
+inline constexpr std::size_t kEventTypes = BATON_ROS2_HUMBLE ? 7 : 11;
+
 class Event final : public Source {
  public:
   using ReadStatuses = std::function<transport::Statuses()>;
-  Event(std::shared_ptr<CallbackThread> thread, rmw_event_type_t type, ReadStatuses statuses)
+  Event(std::shared_ptr<CallbackThread> thread, const EventType& type, ReadStatuses statuses)
       : Source(std::move(thread), nullptr), type_(type), statuses_(std::move(statuses)) {}
 
   /// Writes the struct that rmw.h has for this type of event to `info`.
@@ -28,14 +34,11 @@ class Event final : public Source {
  private:
   std::size_t unread() const override;
 
-  const rmw_event_type_t type_;
+  const EventType& type_;
   const ReadStatuses statuses_;
   mutable std::mutex seen_mutex_;
   transport::Statuses seen_;  // by the application
 };
-
-/// Kilted has RMW_EVENT_TYPE_MAX, and RMW_EVENT_INVALID in front; in Jazzy that is the last.
-inline constexpr rmw_event_type_t kLastEventType = RMW_EVENT_PUBLICATION_MATCHED;
 
 class EndpointEvents {
  public:
@@ -44,18 +47,17 @@ class EndpointEvents {
 
   EndpointEvents(std::shared_ptr<CallbackThread> thread, Event::ReadStatuses statuses)
       : thread_(std::move(thread)), statuses_(std::move(statuses)) {}
-  /// Made at the first call.
-  std::shared_ptr<Event> of(rmw_event_type_t type);
+  /// Made at the first call. Null: there is no such type.
+  std::shared_ptr<Event> of(bool publisher, rmw_event_type_t type);
   /// An event of the transport.
   void happened(bool publisher, transport::Event event);
-  void happened(rmw_event_type_t type);
   void stop();
 
  private:
   const std::shared_ptr<CallbackThread> thread_;
   const Event::ReadStatuses statuses_;
   std::mutex mutex_;
-  std::array<std::shared_ptr<Event>, std::size_t{kLastEventType} + 1> events_;
+  std::array<std::shared_ptr<Event>, kEventTypes> events_;
 };
 
 }  // namespace baton::rmw

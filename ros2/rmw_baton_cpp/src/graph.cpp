@@ -8,6 +8,7 @@
 
 #include "baton_graph.hpp"
 #include "handles.hpp"
+#include "interface.hpp"
 #include "rmw/get_node_info_and_types.h"
 #include "rmw/get_service_names_and_types.h"
 #include "rmw/get_topic_endpoint_info.h"
@@ -130,6 +131,7 @@ rmw_ret_t rmw_count_subscribers(const rmw_node_t* node, const char* topic_name, 
   return failure(error);
 }
 
+#if !BATON_ROS2_HUMBLE
 rmw_ret_t rmw_count_clients(const rmw_node_t* node, const char* service_name, size_t* count) try {
   return ::count(node, service_name, count, EndpointKind::kClient);
 } catch (const std::exception& error) {
@@ -141,6 +143,7 @@ rmw_ret_t rmw_count_services(const rmw_node_t* node, const char* service_name, s
 } catch (const std::exception& error) {
   return failure(error);
 }
+#endif
 
 rmw_ret_t rmw_get_node_names(const rmw_node_t* node, rcutils_string_array_t* node_names,
                              rcutils_string_array_t* node_namespaces) try {

@@ -72,6 +72,15 @@ struct Client {
 
 struct WaitSet;
 
+/// Where rmw.h has more room than a gid of Baton needs, the rest is 0: gids are compared as a whole.
+BATON_HOT inline rmw_gid_t gid_of(const transport::Gid& gid) noexcept {
+  rmw_gid_t made{};
+  static_assert(sizeof made.data >= sizeof(transport::Gid));
+  made.implementation_identifier = kIdentifier;
+  std::memcpy(made.data, gid.data(), gid.size());
+  return made;
+}
+
 // clang-format off
 inline Node* own(const rmw_node_t* handle) noexcept { return static_cast<Node*>(handle->data); }
 inline Guard* own(const rmw_guard_condition_t* handle) noexcept { return static_cast<Guard*>(handle->data); }

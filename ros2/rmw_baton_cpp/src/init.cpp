@@ -8,6 +8,7 @@
 
 #include "distribution.hpp"
 #include "handles.hpp"
+#include "interface.hpp"
 #include "rcutils/strdup.h"
 #include "rmw/init.h"
 
@@ -20,22 +21,20 @@ namespace {
 rmw_ret_t copy_owned(const rmw_init_options_t& src, rmw_init_options_t* dst) {
   dst->enclave = nullptr;
   dst->security_options = rmw_get_zero_initialized_security_options();
-  dst->discovery_options = rmw_get_zero_initialized_discovery_options();
+  clear_discovery(dst);
   if (src.enclave != nullptr) {
     dst->enclave = rcutils_strdup(src.enclave, src.allocator);
     if (dst->enclave == nullptr) return RMW_RET_BAD_ALLOC;
   }
-  rcutils_allocator_t allocator = src.allocator;
   const rmw_ret_t copied = rmw_security_options_copy(&src.security_options, &src.allocator, &dst->security_options);
-  return copied == RMW_RET_OK ? rmw_discovery_options_copy(&src.discovery_options, &allocator, &dst->discovery_options)
-                              : copied;
+  return copied == RMW_RET_OK ? copy_discovery(src, dst) : copied;
 }
 
 rmw_ret_t end_owned(rmw_init_options_t* options) {
   rcutils_allocator_t allocator = options->allocator;
   allocator.deallocate(options->enclave, allocator.state);
   options->enclave = nullptr;
-  const rmw_ret_t discovery = rmw_discovery_options_fini(&options->discovery_options);
+  const rmw_ret_t discovery = fini_discovery(options);
   const rmw_ret_t security = rmw_security_options_fini(&options->security_options, &allocator);
   return discovery != RMW_RET_OK ? discovery : security;
 }
@@ -80,7 +79,7 @@ rmw_ret_t rmw_init_options_init(rmw_init_options_t* init_options, rcutils_alloca
   init_options->allocator = allocator;
   init_options->domain_id = RMW_DEFAULT_DOMAIN_ID;
   init_options->security_options = rmw_get_default_security_options();
-  return rmw_discovery_options_init(&init_options->discovery_options, 0, &allocator);
+  return init_discovery(init_options);
 } catch (const std::exception& error) {
   return failure(error);
 }

@@ -67,10 +67,7 @@ rmw_ret_t rmw_publish_serialized_message(const rmw_publisher_t* publisher,
 
 rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t* gid) {
   if (const rmw_ret_t bad = checked(publisher, gid); bad != RMW_RET_OK) return bad;
-  const transport::Gid& own_gid = own(publisher)->path->writer().gid();
-  *gid = {};
-  gid->implementation_identifier = kIdentifier;
-  std::memcpy(gid->data, own_gid.data(), own_gid.size());
+  *gid = gid_of(own(publisher)->path->writer().gid());
   return RMW_RET_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "handles.hpp"
+#include "interface.hpp"
 #include "peer_faults.hpp"
 #include "qos_profile.hpp"
 #include "rcutils/logging_macros.h"
@@ -17,19 +18,12 @@
 namespace baton::rmw {
 namespace {
 
-constexpr rmw_time_t kBestDeadline = RMW_QOS_DEADLINE_BEST_AVAILABLE;
-constexpr rmw_time_t kBestLease = RMW_QOS_LIVELINESS_LEASE_DURATION_BEST_AVAILABLE;
 constexpr std::size_t kDefaultDepth = 10;
 
-bool equal(const rmw_time_t& one, const rmw_time_t& other) noexcept {
-  return one.sec == other.sec && one.nsec == other.nsec;
-}
-
 bool asks_for_the_best(const rmw_qos_profile_t& asked) noexcept {
-  return asked.reliability == RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE ||
-         asked.durability == RMW_QOS_POLICY_DURABILITY_BEST_AVAILABLE ||
-         asked.liveliness == RMW_QOS_POLICY_LIVELINESS_BEST_AVAILABLE || equal(asked.deadline, kBestDeadline) ||
-         equal(asked.liveliness_lease_duration, kBestLease);
+  return is_best_available(asked.reliability) || is_best_available(asked.durability) ||
+         is_best_available(asked.liveliness) || is_best_available(asked.deadline) ||
+         is_best_available(asked.liveliness_lease_duration);
 }
 
 /// The best that `others`, of the other kind on the topic, allow: for a subscription the strongest that each of them offers, for a publisher
@@ -50,14 +44,14 @@ void choose_the_best(rmw_qos_profile_t* asked, const std::vector<QoS>& others, b
     limit.lease = publisher ? std::min(limit.lease, each.lease) : std::max(limit.lease, each.lease);
   }
   const rmw_qos_profile_t limits = profile_of(limit);
-  if (asked->reliability == RMW_QOS_POLICY_RELIABILITY_BEST_AVAILABLE)
+  if (is_best_available(asked->reliability))
     asked->reliability = reliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
-  if (asked->durability == RMW_QOS_POLICY_DURABILITY_BEST_AVAILABLE)
+  if (is_best_available(asked->durability))
     asked->durability = durable ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL : RMW_QOS_POLICY_DURABILITY_VOLATILE;
-  if (asked->liveliness == RMW_QOS_POLICY_LIVELINESS_BEST_AVAILABLE)
+  if (is_best_available(asked->liveliness))
     asked->liveliness = manual ? RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC : RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
-  if (equal(asked->deadline, kBestDeadline)) asked->deadline = limits.deadline;
-  if (equal(asked->liveliness_lease_duration, kBestLease))
+  if (is_best_available(asked->deadline)) asked->deadline = limits.deadline;
+  if (is_best_available(asked->liveliness_lease_duration))
     asked->liveliness_lease_duration = limits.liveliness_lease_duration;
 }
 

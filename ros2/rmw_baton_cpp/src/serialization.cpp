@@ -8,7 +8,6 @@
 
 #include "baton/message/builder.hpp"
 #include "handles.hpp"
-#include "rmw/dynamic_message_type_support.h"
 #include "type_support.hpp"
 
 namespace baton::rmw {
@@ -70,11 +69,6 @@ rmw_ret_t rmw_deserialize(const rmw_serialized_message_t* serialized_message,
 rmw_ret_t rmw_get_serialized_message_size(const rosidl_message_type_support_t*,
                                           const rosidl_runtime_c__Sequence__bound*, size_t*) {
   return unsupported("rmw_baton_cpp does not compute the size of serialized messages in advance");
-}
-
-rmw_ret_t rmw_serialization_support_init(const char*, rcutils_allocator_t*,
-                                         rosidl_dynamic_typesupport_serialization_support_t*) {
-  return unsupported("rmw_baton_cpp has no dynamic messages");
 }
 
 rmw_ret_t rmw_init_publisher_allocation(const rosidl_message_type_support_t*, const rosidl_runtime_c__Sequence__bound*,

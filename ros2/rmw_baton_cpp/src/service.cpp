@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: services and clients (service_end.hpp).
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
-#include <cstring>
 #include <memory>
 
 #include "handles.hpp"
@@ -136,14 +135,6 @@ rmw_ret_t rmw_service_server_is_available(const rmw_node_t* node, const rmw_clie
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);
-}
-
-rmw_ret_t rmw_get_gid_for_client(const rmw_client_t* client, rmw_gid_t* gid) {
-  if (const rmw_ret_t bad = checked(client, gid); bad != RMW_RET_OK) return bad;
-  *gid = {};
-  gid->implementation_identifier = kIdentifier;
-  std::memcpy(gid->data, own(client)->path->gid().data(), sizeof(transport::Gid));
-  return RMW_RET_OK;
 }
 
 // Both topics of a service have one quality of service.

@@ -9,6 +9,7 @@
 #include "baton/os/shortage.hpp"
 #include "baton_graph.hpp"
 #include "handles.hpp"
+#include "interface.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -21,12 +22,11 @@ constexpr int kMostPassedOver = 64;
 Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& context, const std::string& node,
                                                      const std::string& service,
                                                      const rosidl_service_type_support_t& type, const QoS& qos) {
-  if (type.request_typesupport == nullptr || type.response_typesupport == nullptr)
-    return Error{Errc::unsupported,
-                 "the type support of " + service + " does not name the types of request and response"};
-  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport);
+  const Result<rosidl::ServiceTypes> types = types_of(type);
+  if (!types) return Error{types.error().code, service + ": " + types.error().message};
+  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(types->request);
   if (!request) return request.error();
-  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport);
+  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(types->response);
   if (!response) return response.error();
   Ends ends{server, server ? *request : *response, server ? *response : *request, nullptr, nullptr, qos, nullptr};
   transport::Participant::ReaderOptions reader_options;

@@ -96,8 +96,7 @@ BATON_HOT rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rm
       info->received_timestamp = os::realtime_ns();
       info->publication_sequence_number = sample.sequence();
       info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
-      info->publisher_gid.implementation_identifier = kIdentifier;
-      std::memcpy(info->publisher_gid.data, sample.publisher().data(), sample.publisher().size());
+      info->publisher_gid = gid_of(sample.publisher());
     }
     const Result<void> delivered = deliver(std::move(sample), taking);
     *taken = delivered.ok();
@@ -105,7 +104,7 @@ BATON_HOT rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rm
     if (!delivered) {
       out_of_line([&] {
         refused_->fetch_add(1, std::memory_order_relaxed);
-        events_->happened(RMW_EVENT_MESSAGE_LOST);
+        events_->happened(false, transport::Event::kMessageLost);
         warn_of_peer(delivered.error().code, "a message of " + topic_ + " was dropped: " + delivered.error().message);
       });
     }

@@ -3,7 +3,6 @@
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "baton/os/hot_path.hpp"
 #include "handles.hpp"
-#include "rmw/dynamic_message_type_support.h"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
@@ -67,16 +66,6 @@ rmw_ret_t rmw_take_serialized_message_with_info(const rmw_subscription_t* subscr
   return own(subscription)->path->take({nullptr, serialized_message}, taken, message_info);
 } catch (const std::exception& error) {
   return failure(error);
-}
-
-rmw_ret_t rmw_take_dynamic_message(const rmw_subscription_t*, rosidl_dynamic_typesupport_dynamic_data_t*, bool*,
-                                   rmw_subscription_allocation_t*) {
-  return unsupported("rmw_baton_cpp has no dynamic messages");
-}
-
-rmw_ret_t rmw_take_dynamic_message_with_info(const rmw_subscription_t*, rosidl_dynamic_typesupport_dynamic_data_t*,
-                                             bool*, rmw_message_info_t*, rmw_subscription_allocation_t*) {
-  return unsupported("rmw_baton_cpp has no dynamic messages");
 }
 
 }  // extern "C"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "type_support.hpp"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "baton/os/lock.hpp"
 #include "baton/rosidl/introspection.hpp"
+#include "interface.hpp"
 #include "rcutils/error_handling.h"
 #include "rosidl_typesupport_introspection_c/identifier.h"
 #include "rosidl_typesupport_introspection_cpp/identifier.hpp"
@@ -15,8 +15,6 @@
 namespace baton::rmw {
 
 namespace {
-
-constexpr std::uint8_t kRihs01 = 1;  // rosidl's type_hash.h
 
 Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_support_t* handle) {
   Result<std::shared_ptr<const rosidl::NativePlan>> native = rosidl::NativePlan::compile(handle);
@@ -33,12 +31,7 @@ Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_sup
   info.definition = (*native)->definition();
   info.skeleton_bytes = type.size;
   info.fixed_size = type.fixed;
-  const rosidl_type_hash_t* const hash =
-      handle->get_type_hash_func == nullptr ? nullptr : handle->get_type_hash_func(handle);
-  if (hash != nullptr && hash->version == kRihs01) {
-    info.ros_hash.version = hash->version;
-    std::copy_n(hash->value, info.ros_hash.value.size(), info.ros_hash.value.begin());
-  }
+  info.ros_hash = ros_hash_of(*handle);
   return std::make_shared<const TypeSupport>(
       TypeSupport{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of ROS 2's structs that the compiler can compare with those that Baton was written for (Kilted). If an
+// The part of ROS 2's structs that the compiler can compare with those that Baton was written for. If an
 // assertion fails, ROS 2 has changed a struct. Adapt ros2/rosidl and ros2/heap before Baton touches a message of that
 // ROS 2.
 #include "baton/rosidl/introspection.hpp"
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/rosidl/ros2_version.hpp"
 #include "rcutils/error_handling.h"
 #include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/string.h"
@@ -29,7 +30,7 @@ struct RosidlMember {
   std::uint8_t type_id_;
   std::size_t string_upper_bound_;
   const void* members_;
-  bool is_key_;
+  BATON_ROS2_SINCE_JAZZY(bool is_key_;)
   bool is_array_;
   std::size_t array_size_;
   bool is_upper_bound_;
@@ -48,7 +49,7 @@ struct Members {
   const char* message_name_;
   std::uint32_t member_count_;
   std::size_t size_of_;
-  bool has_any_key_member_;
+  BATON_ROS2_SINCE_JAZZY(bool has_any_key_member_;)
   const RosidlMember* members_;
   void (*init_function)();
   void (*fini_function)();
@@ -73,36 +74,36 @@ struct RosidlSequence {  // also both strings of C
                 "ROS 2 has changed this struct: " #theirs "." #field)
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "ROS 2 has changed this struct: " #theirs)
 
-#define SAME_MEMBER(theirs)                                     \
-  SAME_SIZE(known::RosidlMember, theirs);                       \
-  SAME_FIELD(known::RosidlMember, theirs, name_);               \
-  SAME_FIELD(known::RosidlMember, theirs, type_id_);            \
-  SAME_FIELD(known::RosidlMember, theirs, string_upper_bound_); \
-  SAME_FIELD(known::RosidlMember, theirs, members_);            \
-  SAME_FIELD(known::RosidlMember, theirs, is_key_);             \
-  SAME_FIELD(known::RosidlMember, theirs, is_array_);           \
-  SAME_FIELD(known::RosidlMember, theirs, array_size_);         \
-  SAME_FIELD(known::RosidlMember, theirs, is_upper_bound_);     \
-  SAME_FIELD(known::RosidlMember, theirs, offset_);             \
-  SAME_FIELD(known::RosidlMember, theirs, default_value_);      \
-  SAME_FIELD(known::RosidlMember, theirs, size_function);       \
-  SAME_FIELD(known::RosidlMember, theirs, get_const_function);  \
-  SAME_FIELD(known::RosidlMember, theirs, get_function);        \
-  SAME_FIELD(known::RosidlMember, theirs, fetch_function);      \
-  SAME_FIELD(known::RosidlMember, theirs, assign_function);     \
+#define SAME_MEMBER(theirs)                                                 \
+  SAME_SIZE(known::RosidlMember, theirs);                                   \
+  SAME_FIELD(known::RosidlMember, theirs, name_);                           \
+  SAME_FIELD(known::RosidlMember, theirs, type_id_);                        \
+  SAME_FIELD(known::RosidlMember, theirs, string_upper_bound_);             \
+  SAME_FIELD(known::RosidlMember, theirs, members_);                        \
+  BATON_ROS2_SINCE_JAZZY(SAME_FIELD(known::RosidlMember, theirs, is_key_);) \
+  SAME_FIELD(known::RosidlMember, theirs, is_array_);                       \
+  SAME_FIELD(known::RosidlMember, theirs, array_size_);                     \
+  SAME_FIELD(known::RosidlMember, theirs, is_upper_bound_);                 \
+  SAME_FIELD(known::RosidlMember, theirs, offset_);                         \
+  SAME_FIELD(known::RosidlMember, theirs, default_value_);                  \
+  SAME_FIELD(known::RosidlMember, theirs, size_function);                   \
+  SAME_FIELD(known::RosidlMember, theirs, get_const_function);              \
+  SAME_FIELD(known::RosidlMember, theirs, get_function);                    \
+  SAME_FIELD(known::RosidlMember, theirs, fetch_function);                  \
+  SAME_FIELD(known::RosidlMember, theirs, assign_function);                 \
   SAME_FIELD(known::RosidlMember, theirs, resize_function)
 SAME_MEMBER(rosidl_typesupport_introspection_cpp::MessageMember);
 SAME_MEMBER(rosidl_typesupport_introspection_c__MessageMember);
 
-#define SAME_MEMBERS(theirs)                               \
-  SAME_SIZE(known::Members, theirs);                       \
-  SAME_FIELD(known::Members, theirs, message_namespace_);  \
-  SAME_FIELD(known::Members, theirs, message_name_);       \
-  SAME_FIELD(known::Members, theirs, member_count_);       \
-  SAME_FIELD(known::Members, theirs, size_of_);            \
-  SAME_FIELD(known::Members, theirs, has_any_key_member_); \
-  SAME_FIELD(known::Members, theirs, members_);            \
-  SAME_FIELD(known::Members, theirs, init_function);       \
+#define SAME_MEMBERS(theirs)                                                       \
+  SAME_SIZE(known::Members, theirs);                                               \
+  SAME_FIELD(known::Members, theirs, message_namespace_);                          \
+  SAME_FIELD(known::Members, theirs, message_name_);                               \
+  SAME_FIELD(known::Members, theirs, member_count_);                               \
+  SAME_FIELD(known::Members, theirs, size_of_);                                    \
+  BATON_ROS2_SINCE_JAZZY(SAME_FIELD(known::Members, theirs, has_any_key_member_);) \
+  SAME_FIELD(known::Members, theirs, members_);                                    \
+  SAME_FIELD(known::Members, theirs, init_function);                               \
   SAME_FIELD(known::Members, theirs, fini_function)
 SAME_MEMBERS(rosidl_typesupport_introspection_cpp::MessageMembers);
 SAME_MEMBERS(rosidl_typesupport_introspection_c__MessageMembers);

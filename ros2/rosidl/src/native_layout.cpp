@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "baton/rosidl/introspection.hpp"
+#include "baton/rosidl/ros2_version.hpp"
 #include "rosidl_runtime_c/primitives_sequence.h"
 #include "rosidl_runtime_c/string.h"
 #include "rosidl_runtime_c/u16string.h"
@@ -94,19 +95,27 @@ struct StructWord {
 };
 #define WORD(type, field) \
   StructWord { offsetof(type, field), sizeof(type::field), std::is_same_v<decltype(type::field), bool> }
-constexpr StructWord kWordsOfMember[] = {
-    WORD(Member, name_),           WORD(Member, type_id_),        WORD(Member, string_upper_bound_),
-    WORD(Member, members_),        WORD(Member, is_key_),         WORD(Member, is_array_),
-    WORD(Member, array_size_),     WORD(Member, is_upper_bound_), WORD(Member, offset_),
-    WORD(Member, default_value_),  WORD(Member, size_function),   WORD(Member, get_const_function),
-    WORD(Member, get_function),    WORD(Member, fetch_function),  WORD(Member, assign_function),
-    WORD(Member, resize_function),
-};
+constexpr StructWord kWordsOfMember[] = {WORD(Member, name_),
+                                         WORD(Member, type_id_),
+                                         WORD(Member, string_upper_bound_),
+                                         WORD(Member, members_),
+                                         WORD(Member, is_array_),
+                                         WORD(Member, array_size_),
+                                         WORD(Member, is_upper_bound_),
+                                         WORD(Member, offset_),
+                                         WORD(Member, default_value_),
+                                         WORD(Member, size_function),
+                                         WORD(Member, get_const_function),
+                                         WORD(Member, get_function),
+                                         WORD(Member, fetch_function),
+                                         WORD(Member, assign_function),
+                                         WORD(Member, resize_function),
+                                         BATON_ROS2_SINCE_JAZZY(WORD(Member, is_key_))};
 constexpr StructWord kWordsOfMembers[] = {
-    WORD(Members, message_namespace_), WORD(Members, message_name_),       WORD(Members, member_count_),
-    WORD(Members, size_of_),           WORD(Members, has_any_key_member_), WORD(Members, members_),
-    WORD(Members, init_function),      WORD(Members, fini_function),
-};
+    WORD(Members, message_namespace_), WORD(Members, message_name_),
+    WORD(Members, member_count_),      WORD(Members, size_of_),
+    WORD(Members, members_),           WORD(Members, init_function),
+    WORD(Members, fini_function),      BATON_ROS2_SINCE_JAZZY(WORD(Members, has_any_key_member_))};
 #undef WORD
 
 /// Whether `object` can be a struct of these words: flags are 0 or 1, padding is 0. Follows no pointer.

@@ -8,10 +8,10 @@
 
 #include "baton/rosidl/introspection.hpp"
 #include "native_steps.hpp"
-#include "rcutils/sha256.h"
 #include "rosidl_runtime_c/string.h"
 #include "rosidl_runtime_c/u16string.h"
 #include "rosidl_typesupport_introspection_c/field_types.h"
+#include "sha256.hpp"
 
 namespace baton::rosidl {
 namespace {
@@ -171,11 +171,7 @@ bool same_places(const Introspection& source, const message::Type& type, std::si
 }  // namespace
 
 message::TypeHash hash_of_definition(const std::string& text) {
-  rcutils_sha256_ctx_t context;
-  rcutils_sha256_init(&context);
-  rcutils_sha256_update(&context, reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
-  std::array<std::uint8_t, RCUTILS_SHA256_BLOCK_SIZE> digest{};
-  rcutils_sha256_final(&context, digest.data());
+  const std::array<std::uint8_t, 32> digest = sha256(text);
   message::TypeHash hash{};
   std::copy_n(digest.begin(), hash.size(), hash.begin());
   return hash;

@@ -48,11 +48,11 @@ class Distribution(NamedTuple):
         return ":".join(str(each) for each in [*other, self.prefix / "lib", *packages])
 
 
-# Those that `make setup` installs, and of the other ones those whose place holds an installation.
+# Those that `make setup` installs, and another one if it is named: most of the programs are not for a rclpy as old as Humble's.
 DISTRIBUTIONS = {
     each.name: Distribution(each, LIB / f"{each.name}/librmw_baton_cpp.so", BIN / each.name)
     for each in ros2_distributions.read()
-    if each.wheels or each.venv.exists()
+    if each.wheels or each.name == os.environ.get("BATON_ROS2_DISTRIBUTION")
 }
 TESTED = DISTRIBUTIONS[os.environ.get("BATON_ROS2_DISTRIBUTION") or next(iter(DISTRIBUTIONS))]
 MEASURED = next(each for each in DISTRIBUTIONS.values() if each.facts.measured)

@@ -89,48 +89,50 @@ def bag_of_images(ros, kind, folder, count=10):
     return path
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_messages_of_a_bag_that_a_program_publishes_reach_every_subscriber_once(ros, tmp_path, kind):
-    path, receivers = bag_of_images(ros, kind, tmp_path), listeners(ros)
-    plays = start(ros, kind, "play", path, "/images", 2)
-    assert plays.line() == "played"
-    for receives in receivers:
-        assert [receives.line() for _ in range(10)] == [image(i + 1, 0) for i in range(10)], "numbered as in the bag"
-    ros.check_nothing_more(*receivers)
+def test_messages_of_a_bag_that_a_program_publishes_reach_every_subscriber_once(ros, tmp_path):
+    for kind in ros.each(KINDS):
+        path, receivers = bag_of_images(ros, kind, tmp_path), listeners(ros)
+        plays = start(ros, kind, "play", path, "/images", 2)
+        assert plays.line() == "played"
+        for receives in receivers:
+            assert [receives.line() for _ in range(10)] == [image(i + 1, 0) for i in range(10)], (
+                "numbered as in the bag"
+            )
+        ros.check_nothing_more(*receivers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_late_subscribers_get_the_last_message_of_a_latched_bag(ros, tmp_path, kind):
-    path = bag_of_images(ros, kind, tmp_path)
-    plays = start(ros, kind, "latch", path, "/images")
-    assert plays.line() == "played"
-    receivers = listeners(ros)
-    assert [receives.line() for receives in receivers] == [image(10, 0)] * len(receivers)
-    ros.check_nothing_more(*receivers)
+def test_late_subscribers_get_the_last_message_of_a_latched_bag(ros, tmp_path):
+    for kind in ros.each(KINDS):
+        path = bag_of_images(ros, kind, tmp_path)
+        plays = start(ros, kind, "latch", path, "/images")
+        assert plays.line() == "played"
+        receivers = listeners(ros)
+        assert [receives.line() for receives in receivers] == [image(10, 0)] * len(receivers)
+        ros.check_nothing_more(*receivers)
 
 
-@pytest.mark.parametrize("publisher, kind", PAIRS)
-def test_messages_of_any_type_that_a_program_passes_on_reach_every_subscriber_once(ros, publisher, kind):
-    receivers = listeners(ros, "passed_on")
-    sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
-    relays = start(ros, kind, "relay", "/images", "/passed_on", 2)
-    assert relays.line() == "ready"
-    sends.do("subscribers 1")
-    sends.do(f"publish {LARGE} 10 0")
-    for receives in receivers:
-        assert [receives.line() for _ in range(10)] == [image(i + 1, i) for i in range(10)]
-    sends.do("publish 10 1 0")  # what came too often would come before
-    assert [receives.line() for receives in receivers] == ["11 10 10 good"] * len(receivers)
+def test_messages_of_any_type_that_a_program_passes_on_reach_every_subscriber_once(ros):
+    for publisher, kind in ros.each(PAIRS):
+        receivers = listeners(ros, "passed_on")
+        sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
+        relays = start(ros, kind, "relay", "/images", "/passed_on", 2)
+        assert relays.line() == "ready"
+        sends.do("subscribers 1")
+        sends.do(f"publish {LARGE} 10 0")
+        for receives in receivers:
+            assert [receives.line() for _ in range(10)] == [image(i + 1, i) for i in range(10)]
+        sends.do("publish 10 1 0")  # what came too often would come before
+        assert [receives.line() for receives in receivers] == ["11 10 10 good"] * len(receivers)
 
 
-@pytest.mark.parametrize("publisher, kind", PAIRS)
-def test_the_recorder_of_rosbag_records_in_both_programs(ros, tmp_path, publisher, kind):
-    records = start(ros, kind, "record", tmp_path / "recorded.bag", "/images", 10)
-    assert records.line() == "recording"
-    sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
-    sends.do("subscribers 1")
-    sends.do(f"publish {LARGE} 10 0")
-    assert records.process.wait(60) == 0
-    recorded = contents(tmp_path / "recorded.bag")
-    assert [kind for _, kind, *_ in recorded] == ["sensor_msgs/msg/Image"] * 10
-    assert all(len(data) > LARGE for *_, data in recorded)
+def test_the_recorder_of_rosbag_records_in_both_programs(ros, tmp_path):
+    for publisher, kind in ros.each(PAIRS):
+        records = start(ros, kind, "record", tmp_path / "recorded.bag", "/images", 10)
+        assert records.line() == "recording"
+        sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
+        sends.do("subscribers 1")
+        sends.do(f"publish {LARGE} 10 0")
+        assert records.process.wait(60) == 0
+        recorded = contents(tmp_path / "recorded.bag")
+        assert [kind for _, kind, *_ in recorded] == ["sensor_msgs/msg/Image"] * 10
+        assert all(len(data) > LARGE for *_, data in recorded)

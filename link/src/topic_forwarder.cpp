@@ -21,8 +21,6 @@ constexpr std::size_t kMostWithdrawnInStep = 500;
 constexpr std::size_t kMostAnnouncedInStep = std::size_t{16} << 10;
 /// How often the memory of the hosts' messages is counted.
 constexpr std::chrono::seconds kAccountEvery{1};
-/// How long the last messages of a publisher that has ended may take: longer than a host is remembered without a connection.
-constexpr std::chrono::seconds kDeparture{30};
 /// Draining publishers of one process and topic. Messages under way of older ones are lost.
 constexpr std::size_t kMostDraining = 64;
 /// How long a subscription of the link stays deeper than the other hosts want, so that a subscription that comes and goes causes no work.
@@ -134,8 +132,8 @@ bool TopicForwarder::add_draining(std::vector<HostEndpoint>& here) {
   }
   std::map<std::pair<std::uint64_t, std::string>, std::vector<const DrainingPublisher*>> of_process;  // and topic
   for (auto at = draining_.begin(); at != draining_.end();) {
-    const bool stays =
-        publishers_.count(at->first) == 0 && now - at->second.since < kDeparture && under_way.count(at->first) != 0;
+    // Its last messages may take as long as their host is remembered: then its flow ends, and they are under way no longer.
+    const bool stays = publishers_.count(at->first) == 0 && under_way.count(at->first) != 0;
     if (stays)
       of_process[{at->second.publisher.connection, at->second.publisher.endpoint.topic}].push_back(&at->second);
     at = stays ? std::next(at) : draining_.erase(at);

@@ -161,7 +161,11 @@ def parse_token(key: str) -> Token:
 
 
 def attachment(number: int, time_ns: int, gid: bytes) -> bytes:
-    return _ATTACHMENT.pack(number, time_ns, len(gid), gid)
+    """Raises ValueError: a process of Baton may say any number, and Zenoh's has 63 bits."""
+    try:
+        return _ATTACHMENT.pack(number, time_ns, len(gid), gid)
+    except struct.error:
+        raise ValueError(f"its number {number} or its time {time_ns} has no place in rmw_zenoh's attachment") from None
 
 
 def read_attachment(data: bytes) -> tuple[int, int, bytes]:

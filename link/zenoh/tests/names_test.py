@@ -86,6 +86,12 @@ def test_what_is_no_attachment_is_a_value_error(data):
         pass
 
 
+@pytest.mark.parametrize("number, time_ns", [(1 << 63, 0), (0, 1 << 63), (0, -(1 << 63) - 1)])
+def test_what_has_no_place_in_an_attachment_is_a_value_error(number, time_ns):
+    with pytest.raises(ValueError, match="has no place"):
+        names.attachment(number, time_ns, bytes(16))
+
+
 def test_an_attachment_comes_back():
     assert names.read_attachment(names.attachment(7, 8, bytes(16))) == (7, 8, bytes(16))
 

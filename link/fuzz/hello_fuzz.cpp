@@ -55,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(false);
     return std::string();
   };
-  SessionTable table({}, listener, std::make_shared<ReceiverTable>(), say, no_call, peers, stop);
+  SessionTable table({}, std::chrono::seconds(1), listener, std::make_shared<ReceiverTable>(), say, no_call, peers,
+                     stop);
   HostHello own;
   own.host = kOwn;
   own.name = "fuzzed";

@@ -108,7 +108,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       [](const std::shared_ptr<Session>&, const ListenAddress&, std::uint64_t) {
         require(false);
         return std::string();
-      });
+      },
+      std::chrono::milliseconds(1000));
   {
     const auto first = session->open_flow("baton/1/words", std::make_shared<NoChunks>(), TopicPriority::kHigh);
     const auto second = session->open_flow("x", std::make_shared<NoChunks>(), TopicPriority::kHigh);

@@ -126,6 +126,9 @@ struct HostNetworkOptions {
   std::string security;            ///< folder with the files of Options::security; empty: none
   std::string host_name;
   AbsenceBudget absence;
+  /// Flows of the bulk class wait so long for their connection, beside an urgent one: the time of a call over most lines. A big message that
+  /// took the urgent one meanwhile would delay small ones.
+  std::chrono::milliseconds patience{1000};
   Gid host{};  ///< a random id. That of this host, HostNetwork::id(), begins with other bytes where there is security
   /// Called by any thread, at any rate.
   std::function<void(About, transport::Diagnostic::Level, Errc, std::string)> say;

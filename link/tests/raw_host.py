@@ -442,8 +442,9 @@ def fake_hosts(options: dict) -> dict:
     while len(held) < options["count"] and time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             held.append(RawHost(options["address"], own=next(own)))
-        for host in held[len(held) % 16 :: 16]:
+        for host in held[len(held) % 16 :: 16] if len(held) < options["count"] else held:
             host.serve()
+        held[:] = [host for host in held if not host.ended]
 
     def stay() -> None:
         for host in held:
@@ -567,11 +568,22 @@ def wrong_frames(options: dict) -> dict:
             host.frame(OPEN, 10 + number, number + 1, behind=b"baton/1/rv/x")
         host.frame(READY, number=2**64 - 1)
 
+    def reopened(host: RawHost) -> None:
+        """Each asks for an answer, and none is read."""
+        opening = struct.pack("<B3xIQQII", OPEN, 10, 1, 0, 12, 0) + b"baton/1/rv/x"
+        both = opening + struct.pack("<B3xIQQII", CLOSE, 10, 0, 0, 0, 0)
+        host.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(400):  # 12.8 MB of answers: more than sockets keep, and more than the link keeps
+                host.socket.sendall(both * 1000)
+            unended.append(host)
+
     def keys(host: RawHost) -> None:
         host.frame(BULK, number=2**64 - 1)
         host.frame(BULK)
 
-    kinds_of = [acks, resumes, channels, parts, kinds, closes, questions, words, continuations, keys]
+    unended: list[RawHost] = []
+    kinds_of = [acks, resumes, channels, parts, kinds, closes, questions, words, continuations, reopened, keys]
 
     def some() -> None:
         nonlocal ended
@@ -587,7 +599,7 @@ def wrong_frames(options: dict) -> dict:
 
     some()
     goes_on(some)
-    return {"ended": ended}
+    return {"ended": ended, "unended": len(unended)}
 
 
 @attack

@@ -75,6 +75,14 @@ class Recording:
         return sorted(self.directory.glob("*.mcap"), key=lambda path: int(path.stem.rpartition("_")[2]))
 
 
+def needs_direct(folder):
+    """Skips the test where the file system of the folder has no direct I/O."""
+    try:
+        os.close(os.open(folder / "probe", os.O_WRONLY | os.O_CREAT | os.O_DIRECT))
+    except OSError as error:
+        pytest.skip(f"no direct I/O in {folder}: {error}")
+
+
 def read(path):
     """(topic, message) of a complete file, by its index, decoded by the library mcap-ros2-support."""
     with open(path, "rb") as file:

@@ -19,7 +19,7 @@ from baton_record.verbs.bag import command as bag_command
 from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
 from click.testing import CliRunner
 from mcap.reader import make_reader
-from record_bags import Recording, publisher, read, record_every_type, ros2_store, stopped_thread
+from record_bags import Recording, needs_direct, publisher, read, record_every_type, ros2_store, stopped_thread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import get_types_from_msg
 from ruamel.yaml import YAML
@@ -47,6 +47,8 @@ def fill(image, number, data):
 
 @pytest.mark.parametrize("words", [(), ("--direct",)], ids=["cached", "direct"])
 def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_path, words):
+    if words:
+        needs_direct(tmp_path)
     bag = Recording(programs, tmp_path / "drive", "--all", "--crc", *words)
     node = baton.Node("camera")
     images = publisher(node, "image", "sensor_msgs/Image")

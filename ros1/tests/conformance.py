@@ -136,7 +136,7 @@ SCENARIOS = [
     Scenario(
         "stock_beside",
         "A stock subscription joins a subscription that Baton serves in its process. From then on it gets each message once and in order, and the other "
-        "one goes on to.",
+        "subscription still does.",
         ["lotros", "tzc", "views"],
         ["lotros", "tzc", "views"],
     ),

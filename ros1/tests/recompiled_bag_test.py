@@ -83,7 +83,7 @@ def listeners(ros, topic="images"):
 
 
 def bag_of_images(ros, kind, folder, count=10):
-    path = folder / "images.bag"
+    path = folder / f"{kind}.bag"
     writes = start(ros, kind, "write", path, 1, count, LARGE)
     assert writes.process.wait(60) == 0, writes.errors
     return path
@@ -127,12 +127,13 @@ def test_messages_of_any_type_that_a_program_passes_on_reach_every_subscriber_on
 
 def test_the_recorder_of_rosbag_records_in_both_programs(ros, tmp_path):
     for publisher, kind in ros.each(PAIRS):
-        records = start(ros, kind, "record", tmp_path / "recorded.bag", "/images", 10)
+        bag = tmp_path / f"{publisher}-{kind}.bag"
+        records = start(ros, kind, "record", bag, "/images", 10)
         assert records.line() == "recording"
         sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
         sends.do("subscribers 1")
         sends.do(f"publish {LARGE} 10 0")
         assert records.process.wait(60) == 0
-        recorded = contents(tmp_path / "recorded.bag")
+        recorded = contents(bag)
         assert [kind for _, kind, *_ in recorded] == ["sensor_msgs/msg/Image"] * 10
         assert all(len(data) > LARGE for *_, data in recorded)

@@ -55,15 +55,19 @@ def replay(directory, name, identity, heard):
     """In a process of its own: all frames of the recording, as that process."""
     child = os.fork()
     if child == 0:
-        with contextlib.suppress(BaseException):
+        sent = 0
+        try:
             for of in (identity, os.urandom(16)):
                 with contextlib.suppress(Gone, TimeoutError, OSError):
                     link = Link(directory, name, of, patience=5)
                     for kind, payload in heard:
                         link.frame(kind, payload, [memfd(4096)] if kind == ATTACH else [])
+                        sent += 1
                     link.drain(0.3)
-        os._exit(0)
-    os.waitpid(child, 0)
+        except BaseException:
+            sent = 0
+        os._exit(0 if sent else 1)
+    assert os.waitpid(child, 0)[1] == 0, "nothing was replayed"
 
 
 @pytest.mark.parametrize("when", ["before the new one comes", "beside the new one"])

@@ -27,7 +27,7 @@ from rich.table import Table
 from .. import demo_scene
 from ..demo_steps import RECEIVERS, SIZES, TRANSPORTS, DemoStep, milliseconds
 from ..examples import examples
-from ..option_numbers import Seconds
+from ..option_numbers import Number, Seconds
 from ..output import json_text
 
 
@@ -226,7 +226,7 @@ def play(steps: list[DemoStep], program: Path, frames: Path, seconds: float, con
 @click.option("--seconds", default=6.0, show_default=True, type=Seconds(min=0.5), help="Length of each step.")
 @click.option(
     "--rate",
-    type=Seconds(min=0.1),
+    type=Number(min=0.1),
     help="Frames per second; default: what this machine sustains for each size, 30 at most.",
 )
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")

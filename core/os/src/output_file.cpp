@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdint>
+#include <string>
 
 #include "baton/os/process.hpp"
 
@@ -30,7 +31,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
   if (!fd) return failed("open of '" + path + "'", errno);
   UniqueFd second;
   if (direct) {
-    second = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT));
+    second = UniqueFd(::open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT));
     if (!second) {
       const int error_number = errno;
       ::unlink(path.c_str());

@@ -74,6 +74,7 @@ class FlowSender {
   void connected();
   void disconnected();
   void ready();
+  bool is_ready() const noexcept { return ready_; }  ///< the other side has said it over this connection
 
   /// Errors: protocol_violation, numbers that cannot be.
   Result<void> resume(const HostFrame& frame);

@@ -65,6 +65,8 @@ class Line {
   int cuts_left() const { return cuts_; }
   /// Carries this many connections at a time: ends the newest of more, and takes no further one.
   void carry(std::size_t connections) { most_ = connections; }
+  /// Ends each connection that was made beside another one when so many bytes have gone over it.
+  void carry_beside(std::size_t bytes) { beside_ = bytes; }
   /// Bytes of connections that were made beside another one.
   std::size_t second_bytes() const { return second_bytes_; }
 
@@ -72,7 +74,7 @@ class Line {
   void run() {
     std::vector<std::pair<int, int>> pairs;
     std::vector<char> buffer(65536);
-    std::size_t forwarded = 0;
+    std::size_t forwarded = 0, newest_bytes = 0;
     while (!stop_) {
       if (cuts_ > 0 && forwarded >= each_) {
         --cuts_;
@@ -99,7 +101,9 @@ class Line {
         }
         if (got > 0) forwarded += static_cast<std::size_t>(got);
         if (got > 0 && i > 2) second_bytes_ += static_cast<std::size_t>(got);
-        if (got <= 0) {
+        if (got > 0 && i > 2) newest_bytes += static_cast<std::size_t>(got);
+        if (got <= 0 || (i > 2 && newest_bytes > beside_)) {
+          newest_bytes = 0;
           ::close(a), ::close(b);
           pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>((i - 1) / 2));
           break;
@@ -123,7 +127,7 @@ class Line {
   std::atomic<bool> stop_{false};
   std::atomic<std::size_t> each_{0};
   std::atomic<int> cuts_{0};
-  std::atomic<std::size_t> most_{SIZE_MAX}, second_bytes_{0};
+  std::atomic<std::size_t> most_{SIZE_MAX}, beside_{SIZE_MAX}, second_bytes_{0};
   std::thread thread_;
 };
 

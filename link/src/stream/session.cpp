@@ -15,9 +15,6 @@ using std::chrono::steady_clock;
 
 /// Between two calls for the bulk connection.
 constexpr std::chrono::milliseconds kCallPause{500};
-/// Flows of the bulk class wait so long for their connection, beside an urgent one: the time of a call over most lines. A big message that took
-/// the urgent one meanwhile would delay small ones.
-constexpr std::chrono::milliseconds kPatience{1000};
 /// A detour that lasts so long is said.
 constexpr std::chrono::seconds kDetourShown{5};
 
@@ -58,8 +55,9 @@ class Session::SessionFlow final : public Flow {
 };
 
 Session::Session(Identity identity, const std::shared_ptr<const ReceiverTable>& channels,
-                 std::function<void(bool)> changed, CallBulk call_bulk)
+                 std::function<void(bool)> changed, CallBulk call_bulk, std::chrono::milliseconds patience)
     : identity_(std::move(identity)),
+      patience_(patience),
       changed_(std::move(changed)),
       call_bulk_(std::move(call_bulk)),
       urgent_(TrafficClass::kUrgent, identity_.key, identity_.address, channels,
@@ -204,7 +202,7 @@ std::optional<steady_clock::time_point> Session::alone_since() const {
 
 void Session::take_detour() {
   const auto since = alone_since();
-  if (!since || steady_clock::now() - *since < kPatience) return;
+  if (!since || steady_clock::now() - *since < patience_) return;
   const os::Lock lock(places_mutex_);
   std::optional<std::vector<MovingFlow>> flows = bulk_.take_all();
   if (!flows) return;  // it has a connection again

@@ -36,9 +36,9 @@ class Session : public std::enable_shared_from_this<Session> {
   };
   /// Makes the bulk connection of a session with the host at this place, by its key, and reads it until it ends. The reason why there was none.
   using CallBulk = std::function<std::string(const std::shared_ptr<Session>&, const ListenAddress&, std::uint64_t key)>;
-  /// `changed` is called when the urgent connection breaks or is there again, by any thread.
+  /// `changed` is called when the urgent connection breaks or is there again, by any thread. `patience`: HostNetworkOptions.
   Session(Identity identity, const std::shared_ptr<const ReceiverTable>& channels, std::function<void(bool)> changed,
-          CallBulk call_bulk);
+          CallBulk call_bulk, std::chrono::milliseconds patience);
   ~Session();  ///< REQUIRES: ended
   Result<void> start() { return urgent_.start(); }
   /// Ends all flows: Flow::ended().
@@ -100,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void call();
 
   const Identity identity_;
+  const std::chrono::milliseconds patience_;
   const std::function<void(bool)> changed_;
   const CallBulk call_bulk_;
   std::atomic<bool> stop_{false};

@@ -80,10 +80,17 @@ void SessionStream::unseal() {
 std::optional<FlowReceiver::ReceivedFlow> SessionStream::take_received(std::uint32_t flow) {
   {
     const os::Lock lock(mutex_);
+    taking_ = true;  // else another connection could be read first, for as long as the other side wishes
     if (connection_) connection_->end();  // the other side has left it
   }
-  const os::Lock reading(reading_);
-  return getting_.take(flow);
+  std::optional<FlowReceiver::ReceivedFlow> out;
+  {
+    const os::Lock reading(reading_);
+    out = getting_.take(flow);
+  }
+  const os::Lock lock(mutex_);
+  taking_ = false;
+  return out;
 }
 
 void SessionStream::ask_for_bulk(std::uint64_t key) {
@@ -111,8 +118,13 @@ bool SessionStream::attach(const std::shared_ptr<HostConnection>& connection) {
   const os::Lock reading(reading_);
   {
     const os::Lock lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed) || sealed_ || (connection_ && connection_ != before)) return false;
-    if (connection_) sending_.disconnected();
+    if (stop_.load(std::memory_order_relaxed) || sealed_ || taking_ || (connection_ && connection_ != before))
+      return false;
+    if (connection_) {
+      sending_.disconnected();
+    } else {
+      before_ = since_;
+    }
     connection_ = connection;
     address_ = connection->wire->address();
     since_ = steady_clock::now();
@@ -137,8 +149,9 @@ void SessionStream::detach(const std::shared_ptr<HostConnection>& connection) {
     if (!current(connection)) return;
     sent_again_ += connection->wire->measured().sent_again;
     connection_.reset();
+    // A bulk connection that never became ready was none: else connections that end at once would keep its flows waiting.
+    since_ = sending_.is_ready() || class_ == TrafficClass::kUrgent ? steady_clock::now() : before_;
     sending_.disconnected();
-    since_ = steady_clock::now();
   }
   wait_set_.wake();
   hooks_.changed(false);
@@ -217,6 +230,8 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
       Result<void> opened = getting_.open(*frame, channel, continues ? hooks_.continued(before) : std::nullopt);
       if (opened && continues) {
         const os::Lock lock(mutex_);
+        if (control_frames_.size() > kMostControlFrames)
+          return Error{Errc::protocol_violation, "it sends and does not read"};
         if (current(connection)) control_frames_.push_back(getting_.resume(frame->flow));
         wait_set_.wake();
       }

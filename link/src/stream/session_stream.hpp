@@ -143,10 +143,12 @@ class SessionStream {
   std::vector<HostFrame> control_frames_ BATON_GUARDED_BY(mutex_);  // kResume, kAck and kBulk
   std::optional<HostFrame> asks_for_bulk_ BATON_GUARDED_BY(mutex_);
   bool sealed_ BATON_GUARDED_BY(mutex_) = false;
+  bool taking_ BATON_GUARDED_BY(mutex_) = false;       // take_received(), by the one thread that reads the other stream
   std::uint64_t answer_ BATON_GUARDED_BY(mutex_) = 0;  // the other host's question, to be answered; 0: none
   RoundTrip round_trip_ BATON_GUARDED_BY(mutex_);      // of connection_
   std::string address_ BATON_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point since_ BATON_GUARDED_BY(mutex_);  // connected or not
+  std::chrono::steady_clock::time_point since_ BATON_GUARDED_BY(mutex_);   // connected or not
+  std::chrono::steady_clock::time_point before_ BATON_GUARDED_BY(mutex_);  // since_, before connection_
   std::int64_t connected_since_ns_ BATON_GUARDED_BY(mutex_) = 0;
   std::uint64_t sent_again_ BATON_GUARDED_BY(mutex_) = 0;      // of connections before
   std::atomic<std::uint64_t> got_messages_{0}, got_bytes_{0};  // counters: order nothing

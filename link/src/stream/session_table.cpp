@@ -155,7 +155,8 @@ std::shared_ptr<Session> SessionTable::session_of(const HostHello& hello, std::u
         if (!bulk_key) return nullptr;
         made = std::make_shared<Session>(
             Session::Identity{key, hello, number, partner, *bulk_key, address}, channels_,
-            [listener = listener_, key](bool connected) { listener->connected(key, connected); }, call_bulk_);
+            [listener = listener_, key](bool connected) { listener->connected(key, connected); }, call_bulk_,
+            patience_);
         if (const Result<void> started = made->start(); !started) {
           say_(About::kNetwork, Level::kError, started.error().code, started.error().message);
           return nullptr;

@@ -30,10 +30,11 @@ using SayLine = std::function<void(About, transport::Diagnostic::Level, Errc, st
 class SessionTable {
  public:
   /// The references must be valid as long as the table.
-  SessionTable(AbsenceBudget absence, std::shared_ptr<HostListener> listener,
+  SessionTable(AbsenceBudget absence, std::chrono::milliseconds patience, std::shared_ptr<HostListener> listener,
                std::shared_ptr<const ReceiverTable> channels, SayLine say, Session::CallBulk call_bulk,
                const NamedPeers& peers, StopSignal& stop)
       : absence_(absence),
+        patience_(patience),
         listener_(std::move(listener)),
         channels_(std::move(channels)),
         say_(std::move(say)),
@@ -84,6 +85,7 @@ class SessionTable {
   void forget(const std::shared_ptr<Session>& session);
 
   const AbsenceBudget absence_;
+  const std::chrono::milliseconds patience_;
   const std::shared_ptr<HostListener> listener_;
   const std::shared_ptr<const ReceiverTable> channels_;
   const SayLine say_;

@@ -133,6 +133,7 @@ class TcpNetwork final : public HostNetwork {
   Refusals refusals_;
   NamedPeers peers_;
   SessionTable table_{options_.absence,
+                      options_.patience,
                       listener_,
                       channels_,
                       [this](About about, transport::Diagnostic::Level level, Errc code, std::string text) {

@@ -24,9 +24,9 @@ _TYPE = r"(?P<type>(?:::)?\w+(?:::\w+)*)"
 _FORMS = (
     (re.compile(rf"{_TYPE}\s+(?P<name>\w+)\s*\[(?P<count>[^\[\]{{}};=]+)\]\s*;"), "{pointer} {name}[{count}];"),
     (re.compile(rf"std::array<\s*{_TYPE}\s*,(?P<count>[^;<>]+)>\s*(?P<name>\w+)\s*;"), "std::array<{pointer},{count}> {name};"),
-    (re.compile(rf"std::vector<\s*{_TYPE}\s*>\s*(?P<name>\w+)\s*\((?P<count>[^;{{}}]+)\)\s*;"), "std::vector<{pointer}> {name}({count});"),
+    (re.compile(rf"std::vector<\s*{_TYPE}\s*>\s*(?P<name>\w+)\s*\((?P<count>[^;,{{}}]+)\)\s*;"), "std::vector<{pointer}> {name}({count});"),
 )  # fmt: skip
-_LITERAL = re.compile(r"\[(\d+)[uUlL]*\]")
+_LITERAL = re.compile(r"\[(0|[1-9]\d*)[uUlL]*\]")  # 010 is eight
 
 
 @dataclass

@@ -19,7 +19,9 @@ const rosidl_message_type_support_t* support_of(const char* identifier, const vo
   // Leaked: publishers of static objects may outlive static destruction.
   static auto* const supports = new std::map<const void*, rosidl_message_type_support_t>;
   const os::Lock lock(mutex);
-  rosidl_message_type_support_t& support = (*supports)[members];
+  const auto [at, is_new] = supports->try_emplace(members);
+  rosidl_message_type_support_t& support = at->second;
+  if (!is_new && support.typesupport_identifier == identifier) return &support;  // others read it without the mutex
   support.typesupport_identifier = identifier;
   support.data = members;
   support.func = get_message_typesupport_handle_function;

@@ -523,6 +523,23 @@ void an_array_that_is_a_copy(const std::vector<sensor_msgs::Image>& other) {
   publisher.publish(images[0]);  // stays
 }
 
+void an_array_with_an_octal_index() {
+  sensor_msgs::Image images[12];
+  publisher.publish(images[010]);  // stays
+  images[8].height = 3;
+}
+
+void an_array_of_copies(const sensor_msgs::Image& other) {
+  std::vector<sensor_msgs::Image> images(2, other);
+  publisher.publish(images[0]);  // stays
+}
+
+void two_arrays_in_one_declaration() {
+  std::vector<sensor_msgs::Image> images(2), others(3);
+  publisher.publish(images[0]);  // stays
+  others[0].height = 3;
+}
+
 void an_array_behind_a_return(bool now) {
   sensor_msgs::Image images[1];
   publisher.publish(images[0]);  // stays

@@ -30,7 +30,7 @@ class OutputFile {
   /// Errors: already_exists; system; out_of_descriptors; with `direct` also unsupported, if the file system has no direct I/O.
   static Result<OutputFile> create(const std::string& path, bool direct = false);
 
-  /// Adds the pieces, in one writev(2) where the kernel takes them all (1024 pieces). Errors: limit_reached (the disk, the quota or the
+  /// Adds the pieces, in one writev(2) where the kernel takes them all (1024 pieces) and none is written directly. Errors: limit_reached (the disk, the quota or the
   /// limit of a file's size is reached), system. What was written of the pieces is taken back.
   Result<void> append(const std::vector<FilePiece>& pieces);
   /// Makes the file shorter. Error: system.
@@ -41,7 +41,7 @@ class OutputFile {
   std::uint64_t size() const noexcept { return size_; }
   /// Whether append() writes directly where it can.
   bool is_direct() const noexcept { return static_cast<bool>(direct_); }
-  /// Those that were written directly.
+  /// Bytes that were written directly; cut() does not subtract.
   std::uint64_t direct_bytes() const noexcept { return direct_bytes_; }
   const std::string& path() const noexcept { return path_; }
 

@@ -141,8 +141,8 @@ def test_a_million_markers_and_their_repeats_end_their_own_link_alone(ros, liars
                 flood = b"".join(marker(secret, number) for number in range(10_000, 20_000))
                 assert send_until_closed(lying, flood, 100) < 100, f"{MOST_MARKERS} markers wait, and no more"
     assert peak_bytes(listener) - before < 64 << 20
-    assert 1 <= len(listener.errors) <= MOST_LINES
-    assert "its publisher does not repeat messages" in listener.errors[0]
+    assert listener.complains("its publisher does not repeat messages")
+    assert len(listener.errors) <= MOST_LINES
 
 
 def test_frames_of_every_form_do_not_disturb_the_other_links_of_a_subscriber(ros, liars):
@@ -193,7 +193,7 @@ def test_impossible_lengths_in_shared_memory_end_their_own_link_alone(ros, liars
                     lying.settimeout(20)
                     with contextlib.suppress(ConnectionResetError):
                         assert lying.recv(1) == b"", "the subscriber has closed the connection"
-    assert any("impossible lengths" in line for line in listener.errors)
+    assert listener.complains("impossible lengths")
     assert len(listener.errors) <= MOST_LINES
 
 
@@ -448,7 +448,7 @@ def test_a_message_that_finds_no_memory_silences_no_topic(ros, rospy_here):
     talker.do("publish 200000000 1 0")
     talker.do("publish 1000 1 0")
     assert listener.line().split()[0] == "3"
-    assert any("no message on /images" in each for each in listener.errors)
+    assert listener.complains("no message on /images")
 
 
 # --- messages that Baton cannot carry --------------------------------------------------------------------------------------

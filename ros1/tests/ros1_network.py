@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 import xmlrpc.client
 from pathlib import Path
@@ -69,6 +70,15 @@ class Program:
             raise AssertionError(f"no line within {patience_s} s; errors: {self.errors}") from None
         assert line is not None, f"the program ended; errors: {self.errors}"
         return line
+
+    def complains(self, words):
+        """Whether a line of its errors has the words. Another thread reads them, so one may come after an output that is younger."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not any(words in line for line in self.errors):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
 
     def more(self, patience_s):
         """The lines that come until there was none for `patience_s`."""

@@ -192,18 +192,22 @@ class Publishers:
                     time.sleep(0.0002)
 
 
-def plain(path: Path, load: Load, messages: int) -> tuple[float, float]:
-    """(seconds, CPU seconds) of writev(2) of the same bytes. The sources are as many buffers as a publisher's slots in rotation."""
+def plain(path: Path, load: Load, messages: int, direct: bool = False) -> tuple[float, float]:
+    """(seconds, CPU seconds) of writev(2) of the same bytes. The sources are as many buffers as a publisher's slots in rotation. `direct`: past the
+    page cache, of whole pages."""
     buffers = [mmap.mmap(-1, load.bytes) for _ in range(16)]
     for number, buffer in enumerate(buffers):
         buffer.write(bytes([number]) * load.bytes)
     pieces = max(1, min(1024, CHUNK_BYTES // load.bytes))
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    size = load.bytes // mmap.PAGESIZE * mmap.PAGESIZE if direct else load.bytes
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | (os.O_DIRECT if direct else 0))
     try:
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
         for first in range(0, messages, pieces):
-            chosen = [buffers[each % len(buffers)] for each in range(first, min(first + pieces, messages))]
-            left = os.writev(file, chosen) - load.bytes * len(chosen)
+            chosen = [
+                memoryview(buffers[each % len(buffers)])[:size] for each in range(first, min(first + pieces, messages))
+            ]
+            left = os.writev(file, chosen) - size * len(chosen)
             if left != 0:
                 raise Failed(f"writev wrote {-left} bytes less: is the disk full?")
         seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
@@ -341,14 +345,16 @@ def judge_time(
     count = max(2, total_bytes // load.bytes // load.topics)
     times, cpus, plain_mb = [], [], []
     for _ in range(rounds):
-        plain_s, plain_cpu = plain(folder / f"baton-plain-{os.getpid()}", load, count * load.topics)
+        plain_s, plain_cpu = plain(
+            folder / f"baton-plain-{os.getpid()}", load, count * load.topics, "--direct" in words
+        )
         record_s, record_cpu = fastest(folder, load, count, words)
         times.append(record_s / plain_s)
         cpus.append(record_cpu / max(plain_cpu, 1e-6))
         plain_mb.append(count * load.topics * load.bytes / plain_s / 1e6)
     typical, cpu = statistics.median(plain_mb), statistics.median(cpus)
     return print_verdict(
-        " ".join(("record", *words, f"{load.name}, {where}: time beside a plain writev")),
+        " ".join(("record", *words, f"{load.name}, {where}: time beside a plain writev", *words)),
         times,
         "x",
         TIME_BAR,

@@ -192,6 +192,8 @@ TEST_F(PublishInPlaceTest, OtherThreadsMayReadBytesOfItsArraysWhileTheObjectIsPu
   });
   while (!reads) std::this_thread::yield();
   publisher_.publish(image);
+  reads = false;
+  while (!reads) std::this_thread::yield();
   stop = true;
   reader.join();
   EXPECT_FALSE(wrong);

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-_LONG_S = 1e9  # 31 years: who waits longer does not see the difference
+_LONG_S = 1e9  # 31 years: nobody sees the difference to a longer wait
 
 
 class Number(click.FloatRange):

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <new>
 
 #include "baton/os/directory.hpp"
@@ -110,7 +111,11 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
   }
   std::unique_ptr<ChunkWriter> writer(new ChunkWriter(options));
   if (options.kept_ns == 0) {
-    if (const Result<void> opened = writer->open_file(); !opened) return opened.error();
+    if (const Result<void> opened = writer->open_file(); !opened) {
+      std::error_code ignored;
+      std::filesystem::remove(options.directory, ignored);  // else the next try finds that it exists
+      return opened.error();
+    }
   }
   Result<pthread_t> thread = os::start_thread("baton-rec-write", kStackBytes, [made = writer.get()] { made->work(); });
   if (!thread) return thread.error();

@@ -212,7 +212,11 @@ std::map<std::uint16_t, std::uint64_t> McapChunk::messages_of_channels() const {
 
 Result<std::unique_ptr<McapFile>> McapFile::create(const std::string& path, const std::string& writer, bool direct) {
   Result<os::OutputFile> file = os::OutputFile::create(path, direct);
-  if (!file) return file.error();
+  if (!file) {
+    Error error = file.error();
+    if (error.code == Errc::unsupported) error.message += ": record without --direct";
+    return error;
+  }
   std::unique_ptr<McapFile> made(new McapFile(std::move(*file)));
   Gathered head;
   head.append(kMagic, sizeof kMagic);

@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_ends_with_its_reason_and_a_complete_file(programs, 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 def test_a_file_system_without_direct_io_is_refused_by_name(tmp_path, runtime_directory):
-    script = 'mount -t ramfs none "$1" && shift && exec "$@"'
+    script = 'mount -t ramfs none "$1" && folder=$1 && shift && { "$@"; code=$?; ls "$folder"; exit $code; }'
     words = [RECORD, "--output", tmp_path / "bag", "--direct", "/image"]
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, *words],
@@ -186,6 +186,7 @@ def test_a_file_system_without_direct_io_is_refused_by_name(tmp_path, runtime_di
     assert (
         done.returncode == 1 and "bag_0.mcap' has no direct I/O" in done.stderr and "without --direct" in done.stderr
     ), done
+    assert "bag" not in done.stdout, "a folder is left, and the next try would find it"
 
 
 def test_what_a_snapshot_cannot_write_is_counted(programs, tmp_path):

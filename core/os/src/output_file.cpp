@@ -36,7 +36,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
       const int error_number = errno;
       ::unlink(path.c_str());
       if (error_number == EINVAL)
-        return Error{Errc::unsupported, "the file system of '" + path + "' has no direct I/O: write without --direct"};
+        return Error{Errc::unsupported, "the file system of '" + path + "' has no direct I/O"};
       return failed("open of '" + path + "' with O_DIRECT", error_number);
     }
   }

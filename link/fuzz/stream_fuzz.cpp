@@ -52,8 +52,26 @@ class Input {
   std::size_t left_;
 };
 
-std::byte byte_of(std::uint32_t life, std::uint64_t number, std::size_t place) {
+#if defined(__clang__)  // libFuzzer looks at no byte of a message: doing so took half of the time
+#define BATON_NO_COVERAGE __attribute__((no_sanitize("coverage")))
+#else
+#define BATON_NO_COVERAGE
+#endif
+
+BATON_NO_COVERAGE std::byte byte_of(std::uint32_t life, std::uint64_t number, std::size_t place) {
   return static_cast<std::byte>(life * 31 + number * 7 + place + (place >> 8));
+}
+
+/// Whether a message of `size` bytes has those that byte_of() says.
+BATON_NO_COVERAGE bool is_content(const std::byte* bytes, std::size_t size, std::uint32_t life, std::uint64_t number) {
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < size; ++i) same += bytes[i] == byte_of(life, number, i) ? 1 : 0;
+  return same == size;
+}
+
+BATON_NO_COVERAGE void fill(std::byte* bytes, std::size_t size, std::uint32_t life, std::uint64_t number,
+                            std::size_t begin) {
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = byte_of(life, number, begin + i);
 }
 
 /// What the fuzzer knows of one flow of the other host. `life`: a number that no other flow has had.
@@ -117,8 +135,7 @@ class Shelf final : public ChunkReceiver {
     require(message.whole && !message.delivered && message.number > last[message.life]);
     last[message.life] = message.number;
     message.delivered = true;
-    for (std::size_t i = 0; i < message.size_bytes; ++i)
-      require(message.message[i] == byte_of(message.life, message.number, i));
+    require(is_content(message.message, message.size_bytes, message.life, message.number));
     return true;
   }
   Alive alive;
@@ -341,8 +358,7 @@ class Fuzzed {
     require(size + header == frame.size);
     flow.total = frame.total;
     const std::size_t begin = frame.offset + header - kHeader;
-    for (std::size_t i = 0; place != nullptr && i < size / (cut == 2 ? 2 : 1); ++i)
-      place[i] = byte_of(flow.life, frame.number, begin + i);
+    if (place != nullptr) fill(place, size / (cut == 2 ? 2 : 1), flow.life, frame.number, begin);
     if (cut == 2) return connect();
     getting_.end_part();
     flow.offset = frame.offset + frame.size;

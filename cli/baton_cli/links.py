@@ -13,14 +13,14 @@ import click
 from . import live
 
 
-def saved(domain: int | None) -> Any:
-    """baton._link.SavedLink of a domain of this host."""
-    return live.saved_link(domain)
-
-
 def host_of(node: str) -> str:
     """The host of a node's name, "talker@base"; empty: this host."""
     return node.partition("@")[2]
+
+
+def is_absent(link: Any) -> bool:
+    """Whether there is no link in the domain, and none was killed."""
+    return link.state is None and not link.alive and not link.problem
 
 
 def trouble(link: Any) -> str:
@@ -66,21 +66,21 @@ def latency_s(host: Any) -> float | None:
     return None if host.round_trip_ns is None else host.round_trip_ns / 2e9
 
 
+def _ago_s(state: Any, moment_ns: int | None) -> float | None:
+    """How long before the state was written a moment was. None: not known."""
+    return None if moment_ns is None else max(0.0, (state.monotonic_ns - moment_ns) / 1e9)
+
+
 def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
     """Each host, with rates."""
     rows = []
     for host in state.hosts:
-        since = host.connected_since_ns
         rows.append(
             {
                 **asdict(host),
-                "connected_s": None if since is None else max(0.0, (state.monotonic_ns - since) / 1e9),
-                "absent_s": None
-                if host.absent_since_ns is None
-                else max(0.0, (state.monotonic_ns - host.absent_since_ns) / 1e9),
-                "bulk_missing_s": None
-                if host.bulk_missing_since_ns is None
-                else max(0.0, (state.monotonic_ns - host.bulk_missing_since_ns) / 1e9),
+                "connected_s": _ago_s(state, host.connected_since_ns),
+                "absent_s": _ago_s(state, host.absent_since_ns),
+                "bulk_missing_s": _ago_s(state, host.bulk_missing_since_ns),
                 "latency_s": latency_s(host),
                 "sent_hz": rates.of_host(host, "sent_messages"),
                 "sent_bytes_per_s": rates.of_host(host, "sent_bytes"),
@@ -116,13 +116,7 @@ def one_connection(row: dict[str, Any]) -> str:
 
 def peer_rows(state: Any) -> list[dict[str, Any]]:
     """Each named peer that is not reached."""
-    return [
-        {
-            **asdict(p),
-            "not_reached_s": None if p.since_ns is None else max(0.0, (state.monotonic_ns - p.since_ns) / 1e9),
-        }
-        for p in state.peers
-    ]
+    return [{**asdict(p), "not_reached_s": _ago_s(state, p.since_ns)} for p in state.peers]
 
 
 def not_reached(row: dict[str, Any]) -> str:
@@ -133,10 +127,7 @@ def not_reached(row: dict[str, Any]) -> str:
 
 def refused_rows(state: Any) -> list[dict[str, Any]]:
     """Each host that is refused, or refuses this one; `last_s`: how long ago."""
-    return [
-        {**asdict(r), "last_s": None if r.last_ns is None else max(0.0, (state.monotonic_ns - r.last_ns) / 1e9)}
-        for r in state.refused_hosts
-    ]
+    return [{**asdict(r), "last_s": _ago_s(state, r.last_ns)} for r in state.refused_hosts]
 
 
 def refused_name(row: dict[str, Any]) -> str:
@@ -172,13 +163,13 @@ def topic_rows(state: Any, rates: Rates, only: str | None = None) -> list[dict[s
 
 def read_twice(domain: int | None, seconds: float) -> tuple[Any, Rates]:
     """A saved link, and rates over at least `seconds` if the link writes on. Waits at most two seconds longer than `seconds`."""
-    first = saved(domain)
+    first = live.saved_link(domain)
     if first.current is None or seconds <= 0:
         return first, Rates(None, first.state)
     end = time.monotonic() + seconds + 2
     while time.monotonic() < end:
         time.sleep(0.05)
-        now = saved(domain)
+        now = live.saved_link(domain)
         if now.current is None or now.current.monotonic_ns - first.state.monotonic_ns >= seconds * 1e9:
             return now, Rates(first.state, now.state)
     return now, Rates(first.state, now.state)
@@ -216,7 +207,7 @@ def of_name(name: str, nodes: Iterable[str]) -> list[str]:
 def own_host(domain: int | None) -> str:
     """The name under which other hosts know this one; empty without a link."""
     try:
-        state = saved(domain).current
+        state = live.saved_link(domain).current
     except live.load().BatonError:
         return ""
     return state.host_name if state else ""

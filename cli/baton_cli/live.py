@@ -206,6 +206,14 @@ def others(node: Any) -> list[Any]:
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
+def maps_of(pid: int) -> str | None:
+    """The mappings of a process. None: it cannot be looked at (another user's, or in a container of its own)."""
+    try:
+        return Path(f"/proc/{pid}/maps").read_text(errors="replace") or None
+    except OSError:
+        return None
+
+
 def saved_link(domain: int | None) -> Any:
     """The state that this host's link has saved for a domain: a baton._link.SavedLink."""
     load()

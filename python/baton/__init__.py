@@ -60,7 +60,7 @@ from ._core import (
     size_bytes,
 )
 from ._errors import *  # noqa: F403
-from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic
+from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic, SavedLink
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, same, search, service, to_dict
 from ._news import Diagnostic
@@ -110,6 +110,7 @@ __all__ = [
     "PublisherMemory",
     "QoS",
     "Report",
+    "SavedLink",
     "Sequence",
     "Service",
     "SetParametersResult",

@@ -8,7 +8,8 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from . import _core, _logging, _news
 
@@ -132,21 +133,19 @@ def _record(words: list[str]) -> _Record:
     return record
 
 
-_OF_HOST = (
-    "connected_since_ns",
-    "round_trip_ns",
-    "sent_messages",
-    "sent_bytes",
-    "received_messages",
-    "received_bytes",
-    "sent_again",
-    "dropped",
-    "waiting_messages",
-    "waiting_bytes",
-    "absent_since_ns",
-    "absence_percent",
-    "bulk_missing_since_ns",
-)
+_READ: dict[str, Callable[[_Record, str], Any]] = {
+    "str": _Record.text,
+    "int": _Record.number,
+    "int | None": _Record.known,
+    "bool": lambda record, name: record.flag(name) is True,
+    "bool | None": _Record.flag,
+}
+_Line = TypeVar("_Line", LinkHost, LinkPeer, LinkRefused, LinkTopic, LinkState)
+
+
+def _read(cls: type[_Line], record: _Record, **given: Any) -> _Line:
+    """The value of a line: the fields of `cls` have the format's names and types, except those in `given`."""
+    return cls(**given, **{f.name: _READ[str(f.type)](record, f.name) for f in fields(cls) if f.name not in given})
 
 
 def parse(text: str) -> LinkState:
@@ -154,76 +153,32 @@ def parse(text: str) -> LinkState:
     lines = text.split("\n")
     if lines[0] != "baton-link-state 1":
         raise ValueError(f"link.state begins with {lines[0][:40]!r}, not with 'baton-link-state 1'")
-    link = _Record()
-    hosts, peers, refused, topics, notes = [], [], [], [], []
+    found: dict[str, list[_Record]] = {kind: [] for kind in ("link", "host", "peer", "refused", "topic", "note")}
     for line in lines[1:]:
         kind, *words = line.split("\t")
-        record = _record(words)
-        if kind == "link":
-            link = record
-        elif kind == "host":
-            numbers = {name: record.known(name) for name in _OF_HOST}
-            hosts.append(
-                LinkHost(
-                    record.text("name"),
-                    record.text("address"),
-                    record.text("id"),
-                    record.text("connected") == "1",
-                    dropped_why=record.text("dropped_why"),
-                    encrypted=record.flag("encrypted"),
-                    certificate=record.text("certificate"),
-                    bulk_missing_why=record.text("bulk_missing_why"),
-                    **numbers,
-                )
-            )
-        elif kind == "peer":
-            peers.append(LinkPeer(record.text("name"), record.known("since_ns"), record.text("why")))
-        elif kind == "refused":
-            refused.append(
-                LinkRefused(
-                    record.text("address"),
-                    record.text("name"),
-                    record.text("why"),
-                    record.number("times"),
-                    record.known("last_ns"),
-                )
-            )
-        elif kind == "topic":
-            topics.append(
-                LinkTopic(
-                    record.text("name"),
-                    record.text("type"),
-                    record.text("direction") == "send",
-                    tuple(record.hosts),
-                    record.number("messages"),
-                    record.number("bytes"),
-                    record.number("dropped"),
-                    record.text("dropped_why"),
-                )
-            )
-        elif kind == "note":
-            notes.append(record.text("text"))
-    return LinkState(
-        link.text("phase"),
-        link.text("why"),
-        link.text("host"),
-        link.text("id"),
-        link.number("domain"),
-        link.number("pid"),
-        link.known("port"),
-        link.number("sent"),
-        link.number("received"),
-        link.number("refused"),
-        link.number("monotonic_ns"),
-        link.number("realtime_ns"),
-        tuple(hosts),
-        tuple(topics),
-        tuple(peers),
-        tuple(notes),
-        link.flag("secured"),
-        link.known("absence_ms"),
-        link.known("absence_bytes"),
-        tuple(refused),
+        if kind in found:
+            found[kind].append(_record(words))
+    link = found["link"][-1] if found["link"] else _Record()
+    topics = (
+        _read(
+            LinkTopic,
+            record,
+            topic=record.text("name"),
+            type_name=record.text("type"),
+            sending=record.text("direction") == "send",
+            hosts=tuple(record.hosts),
+        )
+        for record in found["topic"]
+    )
+    return _read(
+        LinkState,
+        link,
+        host_name=link.text("host"),
+        hosts=tuple(_read(LinkHost, record) for record in found["host"]),
+        topics=tuple(topics),
+        peers=tuple(_read(LinkPeer, record, peer=record.text("name")) for record in found["peer"]),
+        notes=tuple(record.text("text") for record in found["note"]),
+        refused_hosts=tuple(_read(LinkRefused, record) for record in found["refused"]),
     )
 
 

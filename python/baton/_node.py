@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _core, _link, _logging, _messages, _news, _parameters, _signals, _usage
 from ._core import QoS
+from ._link import SavedLink
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Report:
 
     holdings: list[Holding]
     losses: dict[bytes, _core.Losses]  # by the subscription's Endpoint.gid; one that lost nothing has no entry
+    link: SavedLink  # what this host's link to other hosts has written last, whether it lives or not
 
 
 def _lost(losses: _core.Losses) -> int:
@@ -187,6 +189,7 @@ class Node(_core.Node):
             _parameters.pairs(parameter_overrides or ()),
             enable_rosout,
         )
+        self._runtime_directory = runtime_directory
         self._link: _link.Link | None = None
         self._kept: list[Any] = []
         self._on_set: list[tuple[Any, Any]] = []
@@ -458,7 +461,8 @@ class Node(_core.Node):
         return self.report(timeout).holdings
 
     def report(self, timeout: float | None = 1.0) -> Report:
-        """Who holds, and may hold, which messages in the domain now, and what each subscription lost.
+        """Who holds, and may hold, which messages in the domain now, what each subscription lost, and what the link does
+        (docs/format/report.md).
 
         Every process is asked; one that does not answer in time is missing.
         """
@@ -479,7 +483,11 @@ class Node(_core.Node):
             )
             for publisher, subscription, unread, held, held_bytes, chunks, standing, wished, granted, reason, *of_publisher in rows
         ]
-        return Report(holdings, losses)
+        try:
+            link = _link.saved(self.domain, self._runtime_directory)
+        except _core.BatonError as error:
+            link = SavedLink(False, None, "", str(error))
+        return Report(holdings, losses, link)
 
     def endpoints(self) -> list[Endpoint]:
         """All publishers and subscriptions that are known now, own ones included."""

@@ -47,6 +47,15 @@ def table(page, *columns):
     return rows
 
 
+def test_the_page_of_the_report_has_each_field_of_its_classes():
+    modules = [ast.parse(read(f"python/baton/{name}.py")) for name in ("_node", "_link")]
+    classes = {each.name: each for module in modules for each in module.body if isinstance(each, ast.ClassDef)}
+    for row in table("docs/format/report.md", "class", "fields"):
+        name = row["class"].strip("`")
+        declared = [each.target.id for each in classes[name].body if isinstance(each, ast.AnnAssign)]
+        assert sorted(re.findall(r"`([a-z_]+)`", row["fields"])) == sorted(declared), name
+
+
 def snake(name):
     """kBestEffort: best_effort."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.removeprefix("k")).lower()

@@ -40,10 +40,8 @@ class Diagnosis:
 
 def has_library(pid: int, name: str) -> bool | None:
     """Whether a process has loaded this library. None: not known, as the process is another user's or in another container."""
-    try:
-        return name in Path(f"/proc/{pid}/maps").read_text(errors="replace")
-    except OSError:
-        return None
+    maps = live.maps_of(pid)
+    return None if maps is None else name in maps
 
 
 def ros2_processes(endpoints: list[Any]) -> set[int]:
@@ -466,7 +464,7 @@ _ADMIT = "if it belongs here: --security with certificates of one CA on all host
 
 def judge_link(link: Any) -> list[Diagnosis]:
     """The link of this host: whether it works, which hosts it reaches, which messages it loses. Nothing without a link."""
-    if link is None or (link.state is None and not link.alive and not link.problem):
+    if links.is_absent(link):
         return []
     if trouble := links.trouble(link):
         return [Diagnosis("link to other hosts", False, trouble)]
@@ -672,13 +670,12 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     node, silent = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
     first = node.report(live.ANSWER_S)
-    holdings = first.holdings
     begin, graph = time.monotonic(), live.other_graph(node)
     # An endpoint that carries messages of another middleware belongs to a link there, which has a row of its own.
     everything = endpoints
     endpoints = [e for e in endpoints if not middleware.is_carrier(e)]
-    link = links.saved(node.domain)
-    slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
+    link = first.link
+    slots, lacking = judge_slots(endpoints, first.holdings, link.current.pid if link.current else None)
     of_rmw = ros2_processes(endpoints)
     converting, large = look_at(node, endpoints, look)
     topics = judge_topics(endpoints, of_rmw, large, graph)
@@ -692,14 +689,14 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
         *judge_publishing(endpoints, converting, of_rmw),
     ]
     time.sleep(max(0.0, begin + look - time.monotonic()))
-    losses_now = node.report(live.ANSWER_S).losses
-    pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]
+    last = node.report(live.ANSWER_S)
+    pairs = [*judge_losses(endpoints, first.losses, last.losses), *pairs]
     known = {e.gid for e in everything}
-    lost = sum(found.total for gid, found in losses_now.items() if gid in known)
+    lost = sum(found.total for gid, found in last.losses.items() if gid in known)
     of_other = []
     if graph:
         recent = middleware.since(graph, live.other_graph(node, quiet=True) or graph)
-        judged = middleware.brought().judged(recent, everything, node.holdings(live.ANSWER_S), node.domain)
+        judged = middleware.brought().judged(recent, everything, last.holdings, node.domain)
         of_other = judge_other(judged)
     memory = asdict(node.memory)
     of_link = judge_link(link)

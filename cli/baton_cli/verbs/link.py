@@ -166,7 +166,7 @@ def status(domain: int | None, interval: float, as_json: bool) -> None:
             },
         }
         click.echo(json_text(found))
-    elif state is None and not link.alive and not link.problem:
+    elif links.is_absent(link):
         click.echo("this host has no link in this domain: start one with `baton link`")
     else:
         _show(link, rates)

@@ -139,27 +139,19 @@ def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any
 
 
 class _LinkWatch:
-    """The state of this host's link, read once an interval."""
+    """The state of this host's link, once an interval."""
 
-    def __init__(self, domain: int) -> None:
-        self._domain = domain
-        self._before = self._read()
+    def __init__(self, first: Any) -> None:
+        self._before = first
 
-    def _read(self) -> Any:
-        try:
-            return links.saved(self._domain)
-        except live.load().BatonError:
-            return None
-
-    def rows(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    def rows(self, now: Any) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """The link with its hosts, None without a link; and the topics that travel."""
-        before, now = self._before, self._read()
-        if now is None or (now.state is None and not now.alive and not now.problem):
+        if links.is_absent(now):
             return None, []
         state = now.current
         if state is None:
             return {"trouble": links.trouble(now), "hosts": []}, []
-        first = before.state if before is not None else None
+        first = self._before.state
         rates = links.Rates(first, state)
         # The link writes once a second: a shorter interval keeps the older reading.
         if first is None or state.monotonic_ns - first.monotonic_ns > 9e8:
@@ -185,7 +177,7 @@ class _Other:
         self._node = node
         self._before = time.monotonic(), live.other_graph(node)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self, holdings: list[Any]) -> list[dict[str, Any]]:
         """A row for each link. The middleware counts what it sends itself, not what Baton's queues take."""
         now, graph = time.monotonic(), live.other_graph(self._node, quiet=True)
         (then, before), self._before = self._before, (now, graph)
@@ -193,8 +185,7 @@ class _Other:
             return []
         seconds = now - then
         graph = middleware.since(before, graph) if before else graph
-        judged = middleware.brought().judged
-        links = judged(graph, live.others(self._node), self._node.holdings(0.5), self._node.domain)
+        judged = middleware.brought().judged(graph, live.others(self._node), holdings, self._node.domain)
         return [
             {
                 "topic": link.topic,
@@ -207,7 +198,7 @@ class _Other:
                 "why": way.why,
                 "way_out": way.way_out,
             }
-            for link, way in links
+            for link, way in judged
         ]
 
 
@@ -258,12 +249,12 @@ def command(
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
     other, of_other = middleware.brought(), _Other(node)
-    of_link = _LinkWatch(node.domain)
     console = Console()
     view = TopView(sort=sort, pattern=pattern)
     screen = console.is_terminal and not as_json
     figures: dict[str, Any] = {}
-    lost, lost_at = node.report(live.ANSWER_S).losses, time.monotonic()
+    report, lost_at = node.report(live.ANSWER_S), time.monotonic()
+    lost, of_link = report.losses, _LinkWatch(report.link)
     shown = 0
 
     def draw() -> None:
@@ -306,18 +297,18 @@ def command(
                     break
                 endpoints = live.others(node)
                 seconds = time.monotonic() - begin
-                link, travelling = of_link.rows()
                 topics = [w.figures(seconds, endpoints) for w in known.values()]
                 lost_before, before_at = lost, lost_at
                 report = node.report(min(interval, 1.0))
                 lost, lost_at = report.losses, time.monotonic()
+                link, travelling = of_link.rows(report.link)
                 from_afar(topics, travelling, {key for key, watched in known.items() if watched.far})
                 figures = {
                     "topics": topics,
                     "holders": held_chunks(report.holdings, endpoints),
                     "losers": lost_messages(endpoints, lost_before, lost, lost_at - before_at),
                     "memory": asdict(node.memory),
-                    **({other.KEY: of_other.rows()} if other else {}),
+                    **({other.KEY: of_other.rows(report.holdings)} if other else {}),
                     "link": None if link is None else {**link, "topics": travelling},
                     "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
                 }

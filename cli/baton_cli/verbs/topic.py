@@ -116,9 +116,10 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     here = [e for e in live.others(node) if e.topic == name]
     graph = live.other_graph(node)
     other = middleware.brought()
-    judged = other.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
-    travels = _travels(node, name)
-    lost = node.report(live.ANSWER_S).losses if as_json or verbose else {}
+    report = node.report(live.ANSWER_S)
+    judged = other.judged(graph.of(name), live.others(node), report.holdings, node.domain) if graph else []
+    travels = links.topic_rows(report.link.current, links.Rates(None, None), name) if report.link.current else []
+    lost = report.losses
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
         ends = [
@@ -176,15 +177,6 @@ def _lost_text(found: Any, qos: Any) -> str:
 
 def _seconds(value: float | None) -> str:
     return "infinite" if value is None else f"{value:g} s"
-
-
-def _travels(node: Any, topic: str) -> list[dict[str, Any]]:
-    """The rows of this host's link about a topic, without rates. Empty without a link."""
-    try:
-        link = links.saved(node.domain)
-    except live.load().BatonError:
-        return []
-    return links.topic_rows(link.current, links.Rates(None, None), topic) if link.current else []
 
 
 def _travels_line(row: dict[str, Any]) -> str:

@@ -18,6 +18,8 @@ _SubscriptionEvent = Literal[
 # Of a relayed message: number and source time (number 0: published here), client, its number, whether for this client alone.
 _Words = tuple[int, int, bytes | None, int, bool]
 
+_DATA_SEGMENT: str
+
 def _whose() -> dict[str, str]: ...
 
 class BatonError(RuntimeError):

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "baton/memory/account.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/node/logging.hpp"
 #include "core.hpp"
@@ -155,5 +156,6 @@ NB_MODULE(_core_of_main, m) {
   m.def(
       "is_read_only", [](nb::handle message) { return read_only(message_argument(message)->chunk); },
       nb::arg("message"));
+  m.attr("_DATA_SEGMENT") = baton::memory::kDataSegmentName;
   add_endpoints(m);
 }

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "account_internal.hpp"
+#include "baton/memory/account.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/fork.hpp"
@@ -62,7 +63,7 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
     slot.handle = segment->handle_at(shape.packed_bytes + i * shape.slot_bytes);
     slot.size_class = kLargeClass;
   }
-  Result<os::UniqueFd> fd = os::create_sparse("baton-data", shape.bytes(), base);
+  Result<os::UniqueFd> fd = os::create_sparse(kDataSegmentName, shape.bytes(), base);
   if (!fd.ok()) return fd.error();
   segment->record = {base, shape.bytes(), segment.get()};
   segment->fd = std::move(*fd);

@@ -9,13 +9,15 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "baton/message/bytes.hpp"
 #include "baton/transport/transport.hpp"
+#include "words.hpp"
 
 namespace baton::ros1::detail {
 
-inline constexpr std::array<std::uint8_t, 8> kByBytesFormat{'B', 'a', 't', 'o', 'n', 'b', 'y', '1'};
+inline constexpr std::string_view kByBytesFormat = kByBytes;
 
 /// Behind the message, in its frame of TCPROS. Who does not know it reads the message and ignores the rest.
 struct Trailer {

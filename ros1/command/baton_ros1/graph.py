@@ -8,6 +8,7 @@ went by TCP all the same.
 
 from __future__ import annotations
 
+import functools
 import http.client
 import os
 import re
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from baton_cli import live
 from baton_cli.middleware import ForeignGraph, ForeignLink, ForeignNode, MessagePath, full_name
 
 from . import tcp_bytes
@@ -31,14 +33,18 @@ HELP = "The domain of ROS 1's nodes: BATON_DOMAIN, else that of ROS_MASTER_URI."
 ECHO = "rostopic echo"
 
 DEFAULT_MASTER = "http://localhost:11311"
-CHANNEL = "/_tcpros/"  # of a preloaded publisher, behind the topic
-SERIALIZED = "baton_ros1/Serialized"
-WORTHWHILE_BYTES = 65536  # kWorthwhileBytes in ros1/preload/src/links.hpp
-IN_FLIGHT = 4  # kInFlight there
 ANSWER_S = 1.0  # that the master and each node have to answer
 _PORTS = re.compile(r"on port (\d{1,5}) to \[.*:(\d{1,5}) on socket")  # getBusInfo's words for a connection
 _NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
 _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
+
+
+@functools.cache
+def _words() -> dict[str, Any]:
+    """The constants of ros1/domain/words.hpp. Not at the import of this module: `--help` needs no package baton."""
+    from baton._ros1_domain import WORDS
+
+    return WORDS
 
 
 def master_uri() -> str:
@@ -59,12 +65,12 @@ def silence() -> str:
 
 def topic_of(name: str) -> str:
     """ROS 1's topic, of a preloaded publisher's channel, too."""
-    return name.partition(CHANNEL)[0]
+    return name.partition(_words()["kChannelPart"])[0]
 
 
 def is_carrier(endpoint: Any) -> bool:
     """A preloaded publisher's channel is a link of ROS 1."""
-    return bool(endpoint.type_name == SERIALIZED)
+    return bool(endpoint.type_name == _words()["kSerializedType"])
 
 
 class _Transport(xmlrpc.client.Transport):
@@ -187,12 +193,11 @@ def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> ForeignGraph:
 
 def _channels(endpoints: Iterable[Any]) -> list[tuple[str, Any, Any]]:
     """The links that have shared memory: topic, and their ends in Baton's graph."""
-    ends = [e for e in endpoints if e.type_name == SERIALIZED and CHANNEL in e.topic]
+    ends = [e for e in endpoints if is_carrier(e) and topic_of(e.topic) != e.topic]
     writers = {e.topic: e for e in ends if e.is_publisher}
     return [(topic_of(e.topic), writers[e.topic], e) for e in ends if not e.is_publisher and e.topic in writers]
 
 
-DATA_SEGMENT = "/memfd:baton-data"  # core/memory/src: the name of a segment of messages in /proc/PID/maps
 BY_TCP = "TCP"
 BY_MEMORY = "shared memory"
 BY_QUEUE = "Baton's queue"
@@ -214,7 +219,7 @@ _ALIASED_COPIES = 1  # serialize; the arrays of the received message lie in the 
 def size_text(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+            return f"{size:.0f} {unit}" if size == int(size) else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GiB"
 
@@ -227,20 +232,14 @@ def _environment_of(pid: int) -> dict[str, str] | None:
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-def _libraries_of(pid: int) -> str | None:
-    """The mappings of a process. None: it cannot be looked at (another user's, or in a container of its own)."""
-    try:
-        return Path(f"/proc/{pid}/maps").read_text(errors="replace") or None
-    except OSError:
-        return None
-
-
 def _data_segments(maps: str, private: bool) -> set[str]:
     """Device and inode of the segments of messages among a process's mappings: its shared ones, or its private ones."""
-    found = set()
+    from baton._core import _DATA_SEGMENT
+
+    found, wanted = set(), f"/memfd:{_DATA_SEGMENT}"
     for line in maps.splitlines():
         _, mode, _, device, inode, *name = line.split(None, 5)
-        if name and name[0].startswith(DATA_SEGMENT) and mode.endswith("p") == private:
+        if name and name[0].startswith(wanted) and mode.endswith("p") == private:
             found.add(f"{device} {inode}")
     return found
 
@@ -259,9 +258,9 @@ _NOT_PRELOADED = ("runs without libbaton_roscpp.so", "start it with baton ros1 r
 def _small(link: ForeignLink) -> MessagePath | None:
     """The way of messages that the library leaves to TCP."""
     mean = link.bytes / link.messages if link.messages and link.bytes < 1 << 31 else 0
-    if not 0 < mean < WORTHWHILE_BYTES:
+    if not 0 < mean < (least := _words()["kWorthwhileBytes"]):
         return None
-    why = f"messages have {size_text(mean)} on average; those below 64 KiB go by TCP, where a descriptor saves nothing"
+    why = f"messages have {size_text(mean)} on average; those below {size_text(least)} go by TCP, where a descriptor saves nothing"
     return MessagePath(BY_TCP, _TCP_COPIES, why, True)
 
 
@@ -301,11 +300,12 @@ class Judge:
             return MessagePath(
                 BY_TCP, _TCP_COPIES, f"both have types of Baton, but define {own.type_name} differently", False
             )
-        if self._has(f"{link.topic}/_baton", link.subscriber, False) and self._has(
-            f"{link.topic}/_baton/publisher", link.publisher, False
+        words = _words()
+        if self._has(link.topic + words["kSidePart"], link.subscriber, False) and self._has(
+            link.topic + words["kSidePublisherPart"], link.publisher, False
         ):
             return MessagePath(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True, counted=False)
-        if self._has(f"{link.topic}/_stock", link.subscriber, False):
+        if self._has(link.topic + words["kStockPart"], link.subscriber, False):
             why = "types of Baton at both ends; by TCP, too, for stock subscriptions in the subscriber's process"
             return MessagePath(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why, counted=False)
         return MessagePath(BY_QUEUE, 0, "types of Baton at both ends", True, counted=False)
@@ -316,13 +316,14 @@ class Judge:
         holding = self._holdings.get((own.gid, its.gid))
         if holding and holding.standing == "refused":
             return MessagePath(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
-        why = "libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of 64 KiB or more"
+        least = size_text(_words()["kWorthwhileBytes"])
+        why = f"libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of {least} or more"
         copies = _MEMORY_COPIES
-        if aliases_arrays(_libraries_of(link.publisher.pid), _libraries_of(link.subscriber.pid)):
+        if aliases_arrays(live.maps_of(link.publisher.pid), live.maps_of(link.subscriber.pid)):
             copies = _ALIASED_COPIES
             why += "; large arrays stay in its memory at the subscriber"
         full = ""
-        if holding and holding.unread >= IN_FLIGHT:
+        if holding and holding.unread >= _words()["kInFlight"]:
             full = f"{holding.unread} messages wait to be taken; the next go by TCP until there is room"
         elif holding and holding.held >= holding.granted:
             full = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
@@ -379,7 +380,7 @@ class Judge:
         return self._lacks[node]
 
     def _look_at(self, node: ForeignNode) -> tuple[str, str]:
-        libraries = _libraries_of(node.pid) if node.pid else None
+        libraries = live.maps_of(node.pid) if node.pid else None
         if libraries is None:
             return "cannot be looked at (another user's, in a container, or gone)", ""
         if "libroscpp.so" not in libraries:

@@ -394,7 +394,7 @@ def test_links_that_the_library_would_leave_to_tcp_are_not_told_to_preload_it():
 
 
 def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
-    ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
+    ends = [end("/t/_tcpros/12", node, node == "/p", "baton_ros1/Serialized") for node in ("/p", "/s")]
     link = ros1.ForeignLink("/t", P, S, messages=10, bytes=10_000_000)
 
     def with_(unread, held, link=link):

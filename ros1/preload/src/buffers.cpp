@@ -18,7 +18,7 @@ static_assert(sizeof(Skeleton) == 8);
 
 const transport::TypeInfo& serialized_type() {
   static const auto* const type = new transport::TypeInfo{
-      "baton_ros1/Serialized",
+      kSerializedType,
       // The first 16 bytes of the definition's SHA-256 (docs/format/type-hash.md); ros1/tests checks them.
       {0x69, 0x96, 0xa5, 0xd0, 0x21, 0xf4, 0x13, 0xb1, 0xa1, 0xa9, 0x21, 0x45, 0x87, 0xa7, 0x68, 0xac},
       "message baton_ros1/Serialized\nuint8[] data\n",

@@ -33,7 +33,7 @@ std::optional<Gid> gid_of(const std::string& digits) {
 }
 
 std::string channel_of(const std::string& topic, const Gid& writer) {
-  return topic + "/_tcpros/" + os::hexadecimal(writer);
+  return topic + kChannelPart + os::hexadecimal(writer);
 }
 
 std::string value_of(const Headers& headers, const char* key) {

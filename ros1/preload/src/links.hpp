@@ -25,13 +25,10 @@
 #include "incoming.hpp"
 #include "outgoing.hpp"
 #include "roscpp.hpp"
+#include "words.hpp"
 
 namespace baton::ros1 {
 
-/// Shorter messages go as bytes: a marker would save less than it costs.
-inline constexpr std::size_t kWorthwhileBytes = 65536;
-/// Messages of one link that wait between the two processes, beyond roscpp's outbox.
-inline constexpr std::uint32_t kInFlight = 4;
 /// Messages of one link that wait, or that the subscriber's callback queue and callbacks have, together. More go as bytes.
 inline constexpr std::uint32_t kHeld = 32;
 

@@ -1,5 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which domain the processes of a ROS 1 master are in."""
+"""The constants of ros1/domain/words.hpp, and which domain the processes of a ROS 1 master are in."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+_HEADER = Path(__file__).with_name("words.hpp").read_text()
+WORDS: dict[str, Any] = {
+    name: ast.literal_eval(value)
+    for name, value in re.findall(r"^inline constexpr \S+ (\w+)(?:\[\])? = (.+);$", _HEADER, re.MULTILINE)
+}
 
 
 def domain_of_master(uri: str, own_host: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core, _messages
+from ._ros1_domain import WORDS
 from ._rospy_ways import (
     LONGEST_QUEUE,
     Incoming,
@@ -218,7 +219,7 @@ class Subscription:
                 self._stock_mark = None
             elif self._stock_mark is None:
                 nothing = _messages.message_from_text("baton_ros1/Stock", "")
-                self._stock_mark = self._node.subscribe(self.name + "/_stock", nothing, qos=1)
+                self._stock_mark = self._node.subscribe(self.name + WORDS["kStockPart"], nothing, qos=1)
 
 
 _alive: set[Publisher | Subscription] = set()

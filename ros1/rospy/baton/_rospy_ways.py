@@ -28,7 +28,7 @@ from typing import Any
 from . import _core
 from ._convert import to_foreign
 from ._node import Node
-from ._ros1_domain import domain_of_master
+from ._ros1_domain import WORDS, domain_of_master
 
 rospy: Any = importlib.import_module("rospy")  # not `import`: type checkers would take baton/rospy.py
 importlib.import_module("rospy.topics")  # and rospy.msg
@@ -39,7 +39,7 @@ LONGEST_QUEUE = 1000  # for a queue without a bound, which Baton does not have
 # Messages that Baton cannot carry go by TCPROS, and these words go with them (docs/format/tcpros.md, "Messages that Baton cannot
 # carry"): behind the message the format, the publisher's id in Baton and the message's number among those; in the attachment of the
 # next message of Baton the format and that number.
-_BY_BYTES = b"Batonby1"
+_BY_BYTES = WORDS["kByBytes"].encode()
 _TRAILER = struct.Struct("=8s16sQ")
 _FOLLOWS = struct.Struct("=8sQ")
 _PATIENCE_S = 5.0  # for a message that went so, and for what comes before it
@@ -113,7 +113,7 @@ class _Readers:
                 if not end.is_publisher:
                     self._by_node.setdefault(_ros_name(end.node), []).append(end.gid)
                     self._gids.add(end.gid)
-            stock = self._node._endpoints_of(self._topic + "/_stock")
+            stock = self._node._endpoints_of(self._topic + WORDS["kStockPart"])
             mixed = {_ros_name(end.node) for end in stock if not end.is_publisher}
             for each in mixed:
                 self._by_node.pop(each, None)

@@ -11,6 +11,9 @@
 
 namespace baton::memory {
 
+/// The name of the memfd of each data segment, in /proc/PID/maps too.
+inline constexpr char kDataSegmentName[] = "baton-data";
+
 /// Bytes of RAM behind the data segments of this process.
 std::size_t process_backed_bytes() noexcept;
 /// BATON_PROCESS_MEMORY_LIMIT (bytes, with K, M, G or T), read once. SIZE_MAX if the variable is not set, or if its

@@ -58,9 +58,9 @@ def fitted(columns: Sequence[Column], width: int | None) -> list[tuple[Column, i
     return list(zip(shown, widths, strict=True))
 
 
-def show(columns: Sequence[Column], console: Console) -> None:
-    """Prints a table, and sets the console to its width. If there is no room for the columns that always stay, the terminal breaks the lines."""
-    chosen = fitted(columns, console.width if console.is_terminal else None)
+def table(columns: Sequence[Column], width: int | None) -> tuple[Table, int]:
+    """A table of at most this width, and the width that it has. If there is no room for the columns that always stay, it is wider."""
+    chosen = fitted(columns, width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, width in chosen:
         table.add_column(
@@ -68,5 +68,10 @@ def show(columns: Sequence[Column], console: Console) -> None:
         )
     for row in zip(*(column.cells for column, _ in chosen), strict=True):
         table.add_row(*map(Text, row))
-    console.width = _width([width for _, width in chosen])  # the table's, also where the terminal is narrower
-    console.print(table)
+    return table, _width([width for _, width in chosen])
+
+
+def show(columns: Sequence[Column], console: Console) -> None:
+    """Prints a table, and sets the console to its width. If the terminal is narrower, it breaks the lines."""
+    shown, console.width = table(columns, console.width if console.is_terminal else None)
+    console.print(shown)

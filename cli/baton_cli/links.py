@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from . import live
+from .fitting import Column
 
 
 def host_of(node: str) -> str:
@@ -233,3 +234,81 @@ def find_node(node: Any, name: str) -> str:
     raise click.ClickException(
         f"there is no node '{full}'{live.that_answers(node)}" + (f"; {instead}" if instead else "")
     )
+
+
+def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
+    """A number as text; empty if it is not known."""
+    return "" if value is None else form.format(value / unit)
+
+
+def _dropped(row: dict[str, Any]) -> str:
+    count = row["dropped"]
+    return "" if count is None else live.harmless(f"{count} ({row['dropped_why']})" if count else "0")
+
+
+def _waiting(row: dict[str, Any]) -> str:
+    if row["waiting_messages"] is None:
+        return ""
+    return f"{row['waiting_messages']}" + (f" ({row['waiting_bytes'] / 1e6:.1f} MB)" if row["waiting_bytes"] else "")
+
+
+def _dropped_column(rows: list[dict[str, Any]]) -> Column:
+    """A column whose number is never cut; the reason behind the number may be."""
+    number = max((len(_number(r["dropped"])) for r in rows), default=0)
+    return Column("dropped", least=number + 4, cells=[_dropped(r) for r in rows])
+
+
+def host_columns(rows: list[dict[str, Any]], title: str = "host") -> list[Column]:
+    columns = [
+        Column(title, least=16),
+        Column("address", 3),
+        Column("connected"),
+        Column("encrypted", 5),
+        Column("latency us", 4, right=True),
+        Column("sent", 7, right=True),
+        Column("MB/s out", 1, right=True),
+        Column("received", 6, right=True),
+        Column("MB/s in", 2, right=True),
+        Column("waiting", 8, right=True),
+        Column("sent again", 9, right=True),
+    ]
+    for r in rows:
+        cells = (
+            live.harmless(r["name"] or "?"),
+            live.harmless(r["address"]),
+            duration(r["connected_s"]) or "yes" if r["connected"] else absent(r),
+            {True: "yes", False: "no"}.get(r["encrypted"], ""),
+            _number(r["latency_s"], unit=1e-6),
+            _number(r["sent_messages"]),
+            _number(r["sent_bytes_per_s"], "{:.2f}", 1e6),
+            _number(r["received_messages"]),
+            _number(r["received_bytes_per_s"], "{:.2f}", 1e6),
+            _waiting(r),
+            _number(r["sent_again"]),
+        )
+        for column, cell in zip(columns, cells, strict=True):
+            column.cells.append(cell)
+    return [*columns, _dropped_column(rows)]
+
+
+def topic_columns(rows: list[dict[str, Any]]) -> list[Column]:
+    columns = [
+        Column("topic", least=24),
+        Column("type", 3, least=24),
+        Column("way", least=16),
+        Column("messages", 2, right=True),
+        Column("Hz", right=True),
+        Column("MB/s", 1, right=True),
+    ]
+    for r in rows:
+        cells = (
+            live.harmless(r["topic"]),
+            live.harmless(r["type"]),
+            live.harmless(("to " if r["direction"] == "send" else "from ") + ", ".join(r["hosts"])),
+            str(r["messages"]),
+            _number(r["rate_hz"], "{:.1f}"),
+            _number(r["bytes_per_s"], "{:.2f}", 1e6),
+        )
+        for column, cell in zip(columns, cells, strict=True):
+            column.cells.append(cell)
+    return [*columns, _dropped_column(rows)]

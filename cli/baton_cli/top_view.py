@@ -14,6 +14,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from . import fitting
+from .links import host_columns
+
 NARROW = 110  # on narrower screens the tables leave columns out; names are cut, never broken
 ENDS = 4  # most lines of one topic for its publishers, or for its subscriptions
 SMALL = 18  # with fewer lines the second table is left out
@@ -221,40 +224,6 @@ def _links(rows: list[dict[str, Any]], other: Any, width: int) -> Table:
     return table
 
 
-def _hosts(rows: list[dict[str, Any]], width: int) -> Table:
-    """Other hosts. The reason of dropped messages is left out: `baton link status` shows it."""
-    wide = width >= NARROW
-    table = _columns(
-        ("other host", "left"),
-        *([("address", "left")] if wide else []),
-        ("latency us", "right"),
-        *([("sent Hz", "right"), ("MB/s", "right"), ("received Hz", "right"), ("MB/s", "right")] if wide else []),
-        *([] if wide else [("MB/s out", "right"), ("MB/s in", "right")]),
-        *([("waiting", "right")] if wide else []),
-        ("sent again", "right"),
-        ("dropped", "right"),
-    )
-
-    def shown(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
-        return "" if value is None else form.format(value / unit)
-
-    for r in rows:
-        name = (r["name"] or r["address"] or "?") + ("" if r["connected"] else " (not connected)")
-        table.add_row(
-            _Topic(name),
-            *([r["address"]] if wide else []),
-            shown(r["latency_s"], unit=1e-6),
-            *([shown(r["sent_hz"], "{:.1f}")] if wide else []),
-            shown(r["sent_bytes_per_s"], "{:.2f}", 1e6),
-            *([shown(r["received_hz"], "{:.1f}")] if wide else []),
-            shown(r["received_bytes_per_s"], "{:.2f}", 1e6),
-            *([shown(r["waiting_messages"])] if wide else []),
-            shown(r["sent_again"]),
-            shown(r["dropped"]),
-        )
-    return table
-
-
 def _head(memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> str:
     processes = len({pid for _, pid in nodes})
     limit = memory["domain_limit_bytes"]
@@ -314,16 +283,16 @@ def picture(
         # four lines of its own and perhaps one of what is left out. Topics keep room for one with all its lines.
         room = height - 1 - 4 - 1 - 1 - len(notes)
 
-        def fitting(of: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+        def first(of: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
             nonlocal room
             count = min(len(of), most, room - ENDS - 5) if height is not None and height >= SMALL else 0
             room -= count + 4 + (count < len(of)) if count > 0 else 0
             return of[: max(0, count)]
 
-        hosts_shown = fitting(hosts, height // 4)
-        lost_shown = fitting(lost, min(HOLDERS, height // 4))
-        links_shown = fitting(links, height // 3)
-        held_shown = fitting(held, min(HOLDERS, height // 4))
+        hosts_shown = first(hosts, height // 4)
+        lost_shown = first(lost, min(HOLDERS, height // 4))
+        links_shown = first(links, height // 3)
+        held_shown = first(held, min(HOLDERS, height // 4))
     lines = ENDS if height is not None else 1 << 30
     view.offset = max(0, min(view.offset, len(found) - 1))
     shown = 0
@@ -358,7 +327,7 @@ def picture(
         parts.append(Text(", ".join(left_out), style="bold"))
     parts += notes
     if hosts_shown:
-        parts.append(_hosts(hosts_shown, width))
+        parts.append(fitting.table(host_columns(hosts_shown, "other host"), width)[0])
         if len(hosts_shown) < len(hosts):
             parts.append(Text(f"{len(hosts) - len(hosts_shown)} more", style="bold"))
     if lost_shown:

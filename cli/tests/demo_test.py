@@ -7,11 +7,15 @@ import pytest
 from baton_cli.demo_steps import RECEIVERS, TRANSPORTS, DemoStep, milliseconds
 from baton_cli.main import baton
 from baton_cli.verbs import demo
-from baton_cli.verbs.demo import find_program, summary, table
-from click import ClickException
+from baton_cli.verbs.demo import summary, table
 from click.testing import CliRunner
 from PIL import Image
 from rich.console import Console
+from support.build import ROOT
+
+needs_demo = pytest.mark.skipif(
+    not (ROOT / "build/release/bin/baton_demo").exists(), reason="baton_demo is not built: make build"
+)
 
 
 def step(transport: str, p50: float, rate: float, wanted: float = 15) -> DemoStep:
@@ -55,14 +59,7 @@ def test_milliseconds_have_three_significant_digits_and_three_decimals_at_most()
     ]  # fmt: skip
 
 
-def programs_are_built() -> bool:
-    try:
-        return bool(find_program())
-    except ClickException:
-        return False
-
-
-@pytest.mark.skipif(not programs_are_built(), reason="baton_demo is not built: make build")
+@needs_demo
 def test_a_run_ends_with_a_picture_and_the_raw_reports(tmp_path) -> None:
     out = tmp_path / "out"
     arguments = ["--size", "720p", "--rate", "10", "--seconds", "2", "--out", str(out)]
@@ -80,7 +77,7 @@ def test_a_run_ends_with_a_picture_and_the_raw_reports(tmp_path) -> None:
         assert entry["reports"]["detector"]["boxes"], "something moves in the scene"
 
 
-@pytest.mark.skipif(not programs_are_built(), reason="baton_demo is not built: make build")
+@needs_demo
 def test_a_run_without_pillow_says_how_to_get_a_picture(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(demo, "can_draw", lambda: False)
     arguments = ["--size", "720p", "--rate", "10", "--seconds", "1", "--out", str(tmp_path)]

@@ -396,7 +396,7 @@ def test_a_host_with_one_of_two_connections_is_shown_with_the_reason_and_since_w
 
 def test_options_reach_the_program_that_is_started(monkeypatch):
     started = []
-    monkeypatch.setattr(link, "find_program", lambda: "/bin/baton_link")
+    monkeypatch.setattr(link, "find_program", lambda *_: "/bin/baton_link")
     monkeypatch.setattr(link.os, "execv", lambda program, words: started.append(words))
     words = ["--priority", "/plan=high", "--priority", "/map=low", "--absence-time", "90", "--absence-mib", "512"]
     assert CliRunner().invoke(link.command, words).exit_code == 0
@@ -407,9 +407,9 @@ def test_the_tables_of_the_status_leave_out_what_counts_least_on_a_narrow_termin
     topic = live.load().LinkTopic("/camera/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "a slow line")
     state = a_link(host={"round_trip_ns": 90_000, "dropped": 7, "dropped_why": "timed out"}, topics=(topic,)).state
     none = links.Rates(None, None)
-    hosts = [column.title for column, _ in fitting.fitted(link.host_columns(links.host_rows(state, none)), 80)]
+    hosts = [column.title for column, _ in fitting.fitted(links.host_columns(links.host_rows(state, none)), 80)]
     assert hosts == ["host", "address", "connected", "latency us", "MB/s out", "MB/s in", "dropped"]
-    topics = [column.title for column, _ in fitting.fitted(link.topic_columns(links.topic_rows(state, none)), 70)]
+    topics = [column.title for column, _ in fitting.fitted(links.topic_columns(links.topic_rows(state, none)), 70)]
     assert topics == ["topic", "way", "messages", "Hz", "MB/s", "dropped"]
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -29,20 +28,12 @@ from ..demo_steps import RECEIVERS, SIZES, TRANSPORTS, DemoStep, milliseconds
 from ..examples import examples
 from ..option_numbers import Number, Seconds
 from ..output import json_text
+from ..programs import find_program
 
-
-def find_program() -> Path:
-    """baton_demo of this wheel, of this checkout's release build, or on the PATH."""
-    package = Path(__file__).resolve().parents[1]
-    checkout = package.parents[1]
-    on_path = shutil.which("baton_demo")
-    for folder in (package / "programs", checkout / "build/release/bin", *([Path(on_path).parent] if on_path else [])):
-        if (folder / "baton_demo").is_file():
-            return folder / "baton_demo"
-    raise click.ClickException(
-        "there is no baton_demo: run `make build` in the checkout, or give --program. A package that was built from source without "
-        "CLI11, nlohmann-json and Asio (Debian: libcli11-dev nlohmann-json3-dev libasio-dev) has none; install them and build it again"
-    )
+_NO_DEMO = (
+    "give --program. A package that was built from source without CLI11, nlohmann-json and Asio "
+    "(Debian: libcli11-dev nlohmann-json3-dev libasio-dev) has none; install them and build it again"
+)
 
 
 def sustained(program: Path, size: str, frames: Path) -> float:
@@ -243,7 +234,7 @@ def command(seconds: float, rate: float | None, sizes: tuple[str, ...], out: Pat
 
     Once it is handed over by Baton, once serialized over Unix sockets.
     """
-    program = program or find_program()
+    program = program or find_program("baton_demo", _NO_DEMO)
     out.mkdir(parents=True, exist_ok=True)
     sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the picture shows the last
     steps = [DemoStep(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]

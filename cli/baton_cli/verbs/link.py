@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,23 +13,10 @@ from rich.console import Console
 
 from .. import fitting, links, live
 from ..examples import examples
-from ..fitting import Column
 from ..groups import VerbGroup
 from ..option_numbers import Seconds
 from ..output import json_text
-
-
-def find_program() -> Path:
-    """baton_link of this wheel, of this checkout's release build, or on the PATH."""
-    package = Path(__file__).resolve().parents[1]
-    checkout = package.parents[1]
-    on_path = shutil.which("baton_link")
-    for folder in (package / "programs", checkout / "build/release/bin", *([Path(on_path).parent] if on_path else [])):
-        if (folder / "baton_link").is_file():
-            return folder / "baton_link"
-    raise click.ClickException(
-        "there is no baton_link: run `make build` in a checkout, or install the package baton-link (docs/guides/install.md)"
-    )
+from ..programs import find_program
 
 
 class _LinkGroup(VerbGroup):
@@ -121,7 +106,7 @@ def command(
         if arguments:
             raise click.UsageError(f"{arguments[0]} stands behind the verb: baton link {ctx.invoked_subcommand} ...")
         return
-    program = find_program()
+    program = find_program("baton_link", "install the package baton-link (docs/guides/install.md)")
     os.execv(program, [str(program), *arguments])
 
 
@@ -196,7 +181,7 @@ def _show(link: Any, rates: links.Rates) -> None:
         click.echo(live.harmless(f"why: {state.why}"))
     if state.hosts:
         rows = links.host_rows(state, rates)
-        fitting.show(host_columns(rows), Console())
+        fitting.show(links.host_columns(rows), Console())
         for row in rows:
             if missing := links.one_connection(row):
                 click.echo(live.harmless(f"host {row['name']}: {missing}; trying again"))
@@ -209,86 +194,8 @@ def _show(link: Any, rates: links.Rates) -> None:
     for row in links.refused_rows(state):
         click.echo(live.harmless(f"refused: {links.refused_name(row)}: {links.refused_why(row)}"))
     if state.topics:
-        fitting.show(topic_columns(links.topic_rows(state, rates)), Console())
+        fitting.show(links.topic_columns(links.topic_rows(state, rates)), Console())
     elif any(h.connected for h in state.hosts):
         click.echo("no topic travels: no subscription wants a topic of another host")
     for note in state.notes:
         click.echo(live.harmless(f"note: {note}"))
-
-
-def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
-    """A number as text; empty if it is not known."""
-    return "" if value is None else form.format(value / unit)
-
-
-def _dropped(row: dict[str, Any]) -> str:
-    count = row["dropped"]
-    return "" if count is None else live.harmless(f"{count} ({row['dropped_why']})" if count else "0")
-
-
-def _waiting(row: dict[str, Any]) -> str:
-    if row["waiting_messages"] is None:
-        return ""
-    return f"{row['waiting_messages']}" + (f" ({row['waiting_bytes'] / 1e6:.1f} MB)" if row["waiting_bytes"] else "")
-
-
-def _dropped_column(rank: int, rows: list[dict[str, Any]]) -> Column:
-    """A column whose number is never cut; the reason behind the number may be."""
-    number = max((len(_number(r["dropped"])) for r in rows), default=0)
-    return Column("dropped", rank, least=number + 4, cells=[_dropped(r) for r in rows])
-
-
-def host_columns(rows: list[dict[str, Any]]) -> list[Column]:
-    columns = [
-        Column("host", least=16),
-        Column("address", 3),
-        Column("connected"),
-        Column("encrypted", 5),
-        Column("latency us", 4, right=True),
-        Column("sent", 7, right=True),
-        Column("MB/s out", 1, right=True),
-        Column("received", 6, right=True),
-        Column("MB/s in", 2, right=True),
-        Column("waiting", 8, right=True),
-        Column("sent again", 9, right=True),
-    ]
-    for r in rows:
-        cells = (
-            live.harmless(r["name"] or "?"),
-            live.harmless(r["address"]),
-            links.duration(r["connected_s"]) or "yes" if r["connected"] else links.absent(r),
-            {True: "yes", False: "no"}.get(r["encrypted"], ""),
-            _number(r["latency_s"], unit=1e-6),
-            _number(r["sent_messages"]),
-            _number(r["sent_bytes_per_s"], "{:.2f}", 1e6),
-            _number(r["received_messages"]),
-            _number(r["received_bytes_per_s"], "{:.2f}", 1e6),
-            _waiting(r),
-            _number(r["sent_again"]),
-        )
-        for column, cell in zip(columns, cells, strict=True):
-            column.cells.append(cell)
-    return [*columns, _dropped_column(0, rows)]
-
-
-def topic_columns(rows: list[dict[str, Any]]) -> list[Column]:
-    columns = [
-        Column("topic", least=24),
-        Column("type", 3, least=24),
-        Column("way", least=16),
-        Column("messages", 2, right=True),
-        Column("Hz", right=True),
-        Column("MB/s", 1, right=True),
-    ]
-    for r in rows:
-        cells = (
-            live.harmless(r["topic"]),
-            live.harmless(r["type"]),
-            live.harmless(("to " if r["direction"] == "send" else "from ") + ", ".join(r["hosts"])),
-            str(r["messages"]),
-            _number(r["rate_hz"], "{:.1f}"),
-            _number(r["bytes_per_s"], "{:.2f}", 1e6),
-        )
-        for column, cell in zip(columns, cells, strict=True):
-            column.cells.append(cell)
-    return [*columns, _dropped_column(0, rows)]

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "baton/memory/arena.hpp"
+#include "words.hpp"
 
 namespace baton::ros1 {
 namespace {

@@ -10,8 +10,9 @@ import time
 import baton
 import pytest
 from baton import _core
+from spinning import spinning
 from support.build import ROOT
-from support.waiting import LIMIT_S
+from support.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -87,20 +88,6 @@ with baton.Node("asks") as node:
     assert node.report(LIMIT_S).losses == {subscription.gid: subscription.losses}
 
 
-def spinning(executor):
-    failed = []
-
-    def spin():
-        try:
-            executor.spin()
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    return thread, failed
-
-
 @pytest.mark.parametrize("place", ["timer", "subscription", "loan"])
 def test_a_callback_without_memory_for_its_message_is_counted_and_the_executor_goes_on(node, capfd, place):
     big = node.advertise("big", "sensor_msgs/Image", memory_limit=1 << 20)
@@ -121,16 +108,11 @@ def test_a_callback_without_memory_for_its_message_is_counted_and_the_executor_g
         timer = node.create_timer(0.01, lambda: publisher.publish({"data": "again"}))
     else:
         timer = node.create_timer(0.01, build)
-    executor = baton.Executor(node)
-    thread, failed = spinning(executor)
-    end = time.monotonic() + LIMIT_S
-    while len(calls) < 5 and thread.is_alive() and time.monotonic() < end:
-        time.sleep(0.01)
-    executor.cancel()
-    thread.join()
+    with spinning(node, BaseException) as failed:
+        until(lambda: len(calls) >= 5 or failed)
     del timer
-    assert not failed and len(calls) >= 5
-    assert executor.shortages == len(calls)
+    assert not failed
+    assert failed.executor.shortages == len(calls)
     assert capfd.readouterr().err.count("without memory for its message") == 1, "a line now and then"
 
 
@@ -176,27 +158,11 @@ def test_a_shortage_in_a_service_costs_its_response_alone_whatever_its_code(node
 
     service = node.serve("set", "std_srvs/SetBool", answers)
     client = node.client("set", "std_srvs/SetBool")
-    executor = baton.Executor(node)
-    ends = threading.Event()
-    failed = []
-
-    def spin():
-        try:
-            while not ends.is_set():
-                executor.spin_once(0.1)
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    try:
+    with spinning(node, BaseException) as failed:
         assert client.wait_for_service(LIMIT_S)
         assert client.call({"data": True}, timeout=0.5) is None
         assert client.call({"data": False}, timeout=LIMIT_S) is not None
-    finally:
-        ends.set()
-        thread.join()
-        del service
+    del service
     assert not failed and asked == [True, False]
     assert "a request gets no response" in capfd.readouterr().err
 

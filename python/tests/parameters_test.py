@@ -225,19 +225,32 @@ def test_a_callback_that_raises_changes_nothing_and_its_error_is_raised():
     assert node.set_parameters([Parameter("rate", value=2)])[0].successful
 
 
-def test_a_node_whose_callback_refers_to_it_is_freed():
+def test_a_node_with_callbacks_that_refer_to_it_is_collected():
     class Camera:
         def __init__(self):
             self.node = baton.Node("camera")
             self.node.declare_parameter("rate", 1)
             self.node.add_on_set_parameters_callback(self.check)
+            self.ends = [
+                self.node.advertise("topic", "std_msgs/String"),
+                self.node.subscribe("topic", "std_msgs/String", self.on_message),
+                self.node.create_timer(10, self.on_timer),
+                self.node.serve("service", "std_srvs/SetBool", self.on_call),
+            ]
+            self.executor = baton.Executor(self.node)
+            self.executor.spin_some()
 
         def check(self, parameters):
             return SetParametersResult()
 
+        def on_message(self, message): ...
+        def on_timer(self): ...
+        def on_call(self, request, response): ...
+
     camera = weakref.ref(Camera())
     gc.collect()
     assert camera() is None
+    assert baton.Node("observer").topics() == {}
 
 
 def test_threads_set_parameters_while_callbacks_of_python_run():

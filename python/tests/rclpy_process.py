@@ -77,6 +77,12 @@ def same(one, two):
         assert getattr(one, name) is not None
 
 
+def spin_until(node, condition):
+    deadline = time.monotonic() + 120
+    while not condition() and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+
+
 def conversion():
     count = 0
     for cls in classes():
@@ -140,12 +146,9 @@ def topics():
         awaited.append(message)
 
     node.create_subscription(Path, "Path", later, 10)
-    deadline = time.monotonic() + 120
-    while publishers[Path].get_subscription_count() < 3 and time.monotonic() < deadline:
-        rclpy.spin_once(node, timeout_sec=0.1)
+    spin_until(node, lambda: publishers[Path].get_subscription_count() >= 3)
     publishers[Path].publish(short)
-    while (sum(map(len, got.values())) < 4 or not infos or not awaited) and time.monotonic() < deadline:
-        rclpy.spin_once(node, timeout_sec=0.1)
+    spin_until(node, lambda: sum(map(len, got.values())) >= 4 and infos and awaited)
     assert got[Path] == [path, short]
     assert infos[-1][0] == short and "source_timestamp" in infos[-1][1]
     assert awaited[-1] == short
@@ -191,9 +194,7 @@ def malformed():
     node.create_subscription(Path, "path", got.append, 1000)
     node.create_subscription(Path, "path", later, 1000)
     publisher = node.create_publisher(Path, "path", 1000)
-    deadline = time.monotonic() + 120
-    while publisher.get_subscription_count() < 2 and time.monotonic() < deadline:
-        rclpy.spin_once(node, timeout_sec=0.1)
+    spin_until(node, lambda: publisher.get_subscription_count() >= 2)
     path = Path(poses=[PoseStamped()] * 3)
     good = baton.rclpy.serialize(path)
     endless = good[:12] + b"\xff\xff\xff\x7f" + good[16:]  # the length of frame_id
@@ -201,8 +202,7 @@ def malformed():
     for data in none * 20:
         publisher.publish(data)
     publisher.publish(path)
-    while (path not in got or path not in awaited) and time.monotonic() < deadline:
-        rclpy.spin_once(node, timeout_sec=0.1)
+    spin_until(node, lambda: path in got and path in awaited)
     assert path in got and path in awaited
     baton.rclpy.decelerate()
     rclpy.shutdown()
@@ -297,9 +297,7 @@ def keywords():
     sayer = threading.Thread(target=say)
     sayer.start()
     try:
-        deadline = time.monotonic() + 120
-        while len({type(each) for each in got}) < 2 and time.monotonic() < deadline:
-            rclpy.spin_once(node, timeout_sec=0.1)
+        spin_until(node, lambda: len({type(each) for each in got}) >= 2)
         assert {type(each) for each in got} == {Path, bytes}
         assert all(each == path for each in got if isinstance(each, Path))
         waited = {

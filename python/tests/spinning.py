@@ -10,13 +10,18 @@ from contextlib import contextmanager
 import baton
 
 
+class Raised(list[BaseException]):
+    """The exceptions that ended the spin, each as it comes."""
+
+    def __init__(self, executor: baton.Executor) -> None:
+        self.executor = executor
+
+
 @contextmanager
-def spinning(
-    node: baton.Node, expected: type[BaseException] = SystemExit, again: bool = False
-) -> Iterator[list[BaseException]]:
-    """The node's callbacks run in a thread until the block ends. Gives the exceptions of the kind `expected` that ended the spin, each as it
-    comes; `again`: then it spins again."""
-    executor, raised = baton.Executor(node), []
+def spinning(node: baton.Node, expected: type[BaseException] = SystemExit, again: bool = False) -> Iterator[Raised]:
+    """The node's callbacks run in a thread until the block ends. Gives the exceptions of the kind `expected`; `again`: then it spins again."""
+    executor = baton.Executor(node)
+    raised = Raised(executor)
 
     def spin() -> None:
         try:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of ros1/domain/words.hpp, and which domain the processes of a ROS 1 master are in."""
+"""What Python's part of ROS 1 has in common with that of C++, without rospy: the constants of ros1/domain/words.hpp, which domain the
+processes of a master are in, and the words of messages that Baton cannot carry (docs/format/tcpros.md)."""
 
 import ast
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,32 @@ def domain_of_master(uri: str, own_host: str) -> int:
     for byte in f"{host}:{port}".encode():
         value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
     return 100 + value % 9900
+
+
+_BY_BYTES = WORDS["kByBytes"].encode()
+_TRAILER = struct.Struct("=8s16sQ")
+_FOLLOWS = struct.Struct("=8sQ")
+
+
+def trailer(publisher: bytes, number: int) -> bytes:
+    """Behind such a message in its frame of TCPROS: the publisher's id in Baton, and the message's number among those."""
+    return _TRAILER.pack(_BY_BYTES, publisher, number)
+
+
+def read_trailer(wire: bytes) -> tuple[bytes, int] | None:
+    """The publisher and the number behind a message; None: it has no trailer."""
+    if wire[-_TRAILER.size : -_TRAILER.size + len(_BY_BYTES)] != _BY_BYTES:
+        return None
+    _, publisher, number = _TRAILER.unpack(wire[-_TRAILER.size :])
+    return publisher, number
+
+
+def follows(number: int) -> bytes:
+    """In the attachment of the next message of Baton: the number of the last such message."""
+    return _FOLLOWS.pack(_BY_BYTES, number)
+
+
+def read_follows(attachment: bytes) -> int:
+    """The number in an attachment; 0: none."""
+    form, number = _FOLLOWS.unpack_from(attachment)
+    return int(number) if form == _BY_BYTES else 0

@@ -28,7 +28,7 @@ from typing import Any
 from . import _core
 from ._convert import to_foreign
 from ._node import Node
-from ._ros1_domain import WORDS, domain_of_master
+from ._ros1_domain import WORDS, domain_of_master, follows, read_follows, read_trailer, trailer
 
 rospy: Any = importlib.import_module("rospy")  # not `import`: type checkers would take baton/rospy.py
 importlib.import_module("rospy.topics")  # and rospy.msg
@@ -36,13 +36,8 @@ rosgraph: Any = importlib.import_module("rosgraph")
 
 LONGEST_QUEUE = 1000  # for a queue without a bound, which Baton does not have
 
-# Messages that Baton cannot carry go by TCPROS, and these words go with them (docs/format/tcpros.md, "Messages that Baton cannot
-# carry"): behind the message the format, the publisher's id in Baton and the message's number among those; in the attachment of the
-# next message of Baton the format and that number.
-_BY_BYTES = WORDS["kByBytes"].encode()
-_TRAILER = struct.Struct("=8s16sQ")
-_FOLLOWS = struct.Struct("=8sQ")
-_PATIENCE_S = 5.0  # for a message that went so, and for what comes before it
+# Of messages that Baton cannot carry (docs/format/tcpros.md).
+_PATIENCE_S = 5.0  # for a message that went by TCPROS, and for what comes before it
 _MOST_BY_BYTES = 1024  # publishers of which the numbers are kept
 _MOST_MARKS = 64  # messages of a thread whose trailers are kept
 # Publishers of which messages are held back, and messages of each. What comes beyond is delivered.
@@ -187,7 +182,7 @@ class Outgoing:
     def _hand_over(self, loan: Any) -> int:
         if not self._next_follows:
             return self.own.publish(loan)
-        sequence = self.own._publish_attached(loan, _FOLLOWS.pack(_BY_BYTES, self._by_bytes))
+        sequence = self.own._publish_attached(loan, follows(self._by_bytes))
         self._next_follows = False
         return sequence
 
@@ -231,8 +226,8 @@ class Outgoing:
 
     def _with_trailer(self, data: bytes) -> bytes:
         """`data` with the words that make it no double (docs/format/tcpros.md)."""
-        trailer = _TRAILER.pack(_BY_BYTES, self.own.gid, self._by_bytes)
-        return struct.pack("<I", len(data) - 4 + len(trailer)) + memoryview(data)[4:] + trailer
+        words = trailer(self.own.gid, self._by_bytes)
+        return struct.pack("<I", len(data) - 4 + len(words)) + memoryview(data)[4:] + words
 
     def _send(self, stock: Any, matched: set[bytes], by_bytes: bool = False) -> None:
         buffer = io.BytesIO()
@@ -382,11 +377,9 @@ class Incoming:
 
     def _has_to_wait(self, message: Any) -> bool:
         """Whether the message by TCPROS that this one follows has not been delivered."""
-        form, number = _FOLLOWS.unpack_from(_core._attachment(message))
-        if form != _BY_BYTES:
-            return False
+        number = read_follows(_core._attachment(message))
         with self._lock:
-            return self._by_bytes.get(_core.info(message).publisher, 0) < int(number)
+            return self._by_bytes.get(_core.info(message).publisher, 0) < number
 
     def _hold_back(self, message: Any) -> bool:
         """True: the message is delivered later. Messages of other publishers do not wait for it."""
@@ -484,11 +477,10 @@ def note_trailers(cls: Any) -> None:
     @functools.wraps(inner)
     def deserialize(self: Any, str: Any) -> Any:
         message = inner(self, str)  # genpy ignores what follows a message
-        if str[-_TRAILER.size : -_TRAILER.size + len(_BY_BYTES)] == _BY_BYTES:
+        if (found := read_trailer(str)) is not None:
             if len(_marks.by_id) >= _MOST_MARKS:
                 _marks.by_id.clear()
-            _, publisher, number = _TRAILER.unpack(str[-_TRAILER.size :])
-            _marks.by_id[id(message)] = publisher, number
+            _marks.by_id[id(message)] = found
         elif _marks.by_id:
             _marks.by_id.pop(id(message), None)  # of an object that was there before
         return message

@@ -261,10 +261,10 @@ def _dropped_column(rows: list[dict[str, Any]]) -> Column:
 def host_columns(rows: list[dict[str, Any]], title: str = "host") -> list[Column]:
     columns = [
         Column(title, least=16),
-        Column("address", 3),
+        Column("address", 4),
         Column("connected"),
         Column("encrypted", 5),
-        Column("latency us", 4, right=True),
+        Column("latency us", 3, right=True),
         Column("sent", 7, right=True),
         Column("MB/s out", 1, right=True),
         Column("received", 6, right=True),

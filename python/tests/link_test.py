@@ -3,6 +3,7 @@
 joins the two."""
 
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -99,8 +100,17 @@ def test_other_processes_see_the_state_while_the_link_is_there(ports):
     with baton.Link(interface="lo", port=ports[0], host_name="near"):
         saved = until(lambda: (now := _link.saved()).current and now)
         assert saved.alive and saved.state.host_name == "near" and saved.state.pid == os.getpid()
+        assert baton.Node("looks").report(LIMIT_S).link.current.host_name == "near"
     gone = _link.saved()
     assert (gone.alive, gone.state) == (False, None)
+    assert baton.Node("looks").report(LIMIT_S).link == gone
+
+
+def test_a_state_that_cannot_be_read_is_a_problem_that_the_report_names():
+    node = baton.Node("looks")
+    pathlib.Path(_link.saved().path).write_bytes(b"x" * ((16 << 20) + 1))
+    link = node.report(LIMIT_S).link
+    assert link.state is None and link.problem, link
 
 
 def domain_with_a_free_port():

@@ -12,6 +12,7 @@ import functools
 import http.client
 import os
 import re
+import runpy
 import socket
 import xml.parsers.expat
 import xmlrpc.client
@@ -40,11 +41,20 @@ _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parser
 
 
 @functools.cache
-def _words() -> dict[str, Any]:
-    """The constants of ros1/domain/words.hpp. Not at the import of this module: `--help` needs no package baton."""
-    from baton._ros1_domain import WORDS
+def _common() -> dict[str, Any]:
+    """baton/_ros1_domain.py; that of the checkout beside a build without ROS 1. Not at the import of this module: `--help` needs no package
+    baton."""
+    try:
+        from baton import _ros1_domain
+    except ImportError:
+        return runpy.run_path(str(Path(__file__).resolve().parents[2] / "rospy/baton/_ros1_domain.py"))
+    return vars(_ros1_domain)
 
-    return WORDS
+
+def _words() -> dict[str, Any]:
+    """The constants of ros1/domain/words.hpp."""
+    words: dict[str, Any] = _common()["WORDS"]
+    return words
 
 
 def master_uri() -> str:
@@ -53,10 +63,8 @@ def master_uri() -> str:
 
 def domain() -> int:
     """Of ROS 1's processes with this environment: BATON_DOMAIN comes first, as there."""
-    from baton._ros1_domain import domain_of_master
-
     chosen = os.environ.get("BATON_DOMAIN", "")
-    return int(chosen) if chosen.isdecimal() else domain_of_master(master_uri(), socket.gethostname())
+    return int(chosen) if chosen.isdecimal() else _common()["domain_of_master"](master_uri(), socket.gethostname())
 
 
 def silence() -> str:

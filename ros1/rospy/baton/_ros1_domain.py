@@ -8,10 +8,11 @@ import struct
 from pathlib import Path
 from typing import Any
 
-_HEADER = Path(__file__).with_name("words.hpp").read_text()
+_INSTALLED = Path(__file__).with_name("words.hpp")
+_HEADER = _INSTALLED if _INSTALLED.exists() else Path(__file__).resolve().parents[2] / "domain/words.hpp"
 WORDS: dict[str, Any] = {
     name: ast.literal_eval(value)
-    for name, value in re.findall(r"^inline constexpr \S+ (\w+)(?:\[\])? = (.+);$", _HEADER, re.MULTILINE)
+    for name, value in re.findall(r"^inline constexpr \S+ (\w+)(?:\[\])? = (.+);$", _HEADER.read_text(), re.MULTILINE)
 }
 
 

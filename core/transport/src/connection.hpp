@@ -32,6 +32,7 @@
 #include "budgets.hpp"
 #include "grants.hpp"
 #include "hub.hpp"
+#include "publisher_stamps.hpp"
 #include "wake_sockets.hpp"
 
 namespace baton::transport {
@@ -187,15 +188,7 @@ struct ReaderConnection : os::Hot {
   std::weak_ptr<const os::UniqueFd> socket_given;  ///< the writer's wake socket; expired: it has none
   bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   std::int64_t lifespan_ns = kInfinite.count();  ///< of its messages: the shorter one of both ends
-  // For a publisher whose stamps lie in the future (Reader::Impl::corrected_order_ns).
-  std::int64_t ahead_ns = 0;        ///< how far they run ahead of the clock, as far as has been seen; 0: not at all
-  std::int64_t first_ahead_ns = 0;  ///< `ahead_ns` at first
-  std::uint64_t timed_from = 0;     ///< position of the first message that was pushed since `ahead_ns` last grew
-  bool untimed = false;             ///< `ahead_ns` keeps growing: its stamps say nothing
-  // For a publisher whose stamps lie in the past (Reader::Impl::turn_ns).
-  std::uint64_t known_head = 0;  ///< what lies at this position or behind was pushed after `known_ns`, CLOCK_MONOTONIC
-  std::int64_t known_ns = INT64_MIN;
-  std::int64_t floor_ns = INT64_MIN;  ///< `known_ns` before that: of messages before `known_head`
+  PublisherStamps stamps;
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
   const Reader::Impl* reader = nullptr;  ///< the owner, to be compared only: it may be gone
 

@@ -203,7 +203,7 @@ AnnounceFrame publisher_of(const RawPeer& peer, const std::string& topic, const 
 
 TEST(Flood, OfPublishersWhoseConnectionsBreakIsRememberedUpToABound) {
   constexpr std::uint16_t kCrowd = 300;
-  constexpr std::uint64_t kMostRemembered = 256;  // kMostInterrupted in reader.hpp
+  constexpr std::uint64_t kMostRemembered = 256;  // kMostInterrupted in read_positions.hpp
   TestDomain domain;
   const auto participant = domain.join();
   const auto reader = make_reader(*participant, "t", QoS().hold(1));

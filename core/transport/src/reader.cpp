@@ -36,7 +36,7 @@ Error Reader::Impl::forked_error() const {
 BATON_HOT_INLINE std::int64_t Reader::Impl::order_ns(ReaderConnection& connection,
                                                      const memory::QueuedMessage& message) {
   const std::int64_t stamp = os::of_process(message.source_monotonic_ns);
-  if (unlikely(connection.ahead_ns != 0)) return corrected_order_ns(connection, stamp, message.position);
+  if (unlikely(connection.stamps.ahead())) return corrected_order_ns(connection, stamp, message.position);
   if (stamp <= seen_now_ns_) return stamp;
   // After the message was read, so its stamp is earlier if it is honest.
   seen_now_ns_ = os::monotonic_ns();
@@ -54,14 +54,13 @@ BATON_HOT_INLINE std::int64_t Reader::Impl::turn_ns(ReaderConnection& connection
 
 BATON_COLD std::int64_t Reader::Impl::not_before_known(ReaderConnection& connection, std::int64_t order_ns,
                                                        std::uint64_t position) const {
-  if (position >= connection.known_head) {
-    connection.floor_ns = connection.known_ns;
-    connection.known_ns = os::monotonic_ns();  // before the head: what is pushed behind that is younger
+  if (connection.stamps.unknown(position)) {
+    const std::int64_t now = os::monotonic_ns();  // before the head: what is pushed behind that is younger
     const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
     // acquire: pairs with the release in append; the clock was read before.
-    connection.known_head = std::max(ring.head->load(std::memory_order_acquire), position + 1);
+    connection.stamps.know(now, std::max(ring.head->load(std::memory_order_acquire), position + 1));
   }
-  return std::max(order_ns, connection.floor_ns);
+  return std::max(order_ns, connection.stamps.floor_ns());
 }
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
@@ -346,7 +345,7 @@ BATON_HOT_SELDOM Result<TakenSample> Reader::Impl::take_any(const Gid* only, Pas
         BATON_CRASH_POINT("take.after_cursor");
         taken = true;
         count_taken(*found.connection, found.message);
-        if (unlikely(found.connection->ahead_ns != 0)) ++losses_.stamp;
+        if (unlikely(found.connection->stamps.ahead())) ++losses_.stamp;
         if (unwanted(*found.connection, found.message)) {
           give_back(*found.connection, found.message);
           taken = false;
@@ -374,11 +373,10 @@ BATON_HOT_SELDOM Result<TakenSample> Reader::Impl::take_any(const Gid* only, Pas
 
 /// True for a message that was delivered before, or is too old.
 BATON_HOT bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
-  if (connection.interrupted && seen_before_interruption(connection, message.sequence)) return true;
+  if (connection.interrupted && interrupted_.seen(connection.writer, connection.process, message.sequence)) return true;
   if (connection.lifespan_ns >= kEndless.count()) return false;
   const std::int64_t now = os::monotonic_ns();
-  std::int64_t stamp = os::of_process(message.source_monotonic_ns);
-  if (unlikely(connection.ahead_ns != 0 && !connection.untimed)) stamp = corrected_stamp_ns(connection, stamp);
+  const std::int64_t stamp = connection.stamps.published_ns(os::of_process(message.source_monotonic_ns));
   const bool expired = now > ends_after(std::min(stamp, now), connection.lifespan_ns);
   losses_.lifespan += expired;
   return expired;

@@ -22,6 +22,7 @@
 #include "endpoint_context.hpp"
 #include "frames.hpp"
 #include "pending_events.hpp"
+#include "read_positions.hpp"
 #include "wake_descriptor.hpp"
 
 namespace baton::transport {
@@ -139,21 +140,12 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     std::int64_t order_ns = 0;  ///< of its oldest message
     ReaderConnection* connection = nullptr;
   };
-  /// The next sequence number of each writer whose connection ended: a writer that was only disconnected comes back,
-  /// and replays messages. A writer with this id in another process is another writer, and begins anew.
-  struct Interrupted {
-    Gid writer{};
-    std::uint64_t process = 0;
-    std::uint64_t next_sequence = 0;
-    std::uint64_t counted = 0;  ///< of the messages from there on: as lost
-  };
   /// A writer that matches and is not live: it calls.
   struct Resting {
     PeerId peer = 0;
     bool called = false;
     Charge charge;
   };
-  static constexpr std::size_t kMostInterrupted = 256;
   static constexpr int kMostLost = 64;                 // messages in one take_next(), each of which takes long
   static constexpr std::uint32_t kFewestDropped = 64;  // messages in one drop_useless()
   static constexpr std::uint32_t kMostDropped = 1024;  // the same, of a reader with a long queue
@@ -204,9 +196,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   }
   ConnectionRef orphan(ReaderConnection& connection, bool rests = false) noexcept BATON_REQUIRES(mutex_);
   void rests_no_more(PeerId peer, const Gid& writer) noexcept BATON_REQUIRES(mutex_);
-  std::vector<Interrupted> positions() const BATON_EXCLUDES(mutex_);
-  Interrupted* find_interrupted(const Gid& writer, std::uint64_t process) BATON_REQUIRES(mutex_);
-  bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) BATON_REQUIRES(mutex_);
+  std::vector<ReadPositions::Position> positions() const BATON_EXCLUDES(mutex_);
   void notify(Event event) noexcept BATON_REQUIRES(mutex_);
   void check_deadline();
   void report_held_limit(const Gid& writer);
@@ -216,7 +206,6 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::int64_t newest_stamp_ns(const ReaderConnection& connection) const BATON_REQUIRES(mutex_);
   std::int64_t corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns, std::uint64_t position)
       BATON_REQUIRES(mutex_);
-  static std::int64_t corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept;
   std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message) BATON_REQUIRES(mutex_);
   std::int64_t turn_ns(ReaderConnection& connection, std::int64_t order_ns, std::uint64_t position)
       BATON_REQUIRES(mutex_);
@@ -244,7 +233,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   const Participant::ReaderOptions options_;
   std::map<Gid, ReaderConnection*> by_writer_ BATON_GUARDED_BY(mutex_);  // connections that are attaching or live
   Losses losses_ BATON_GUARDED_BY(mutex_);
-  std::vector<Interrupted> interrupted_ BATON_GUARDED_BY(mutex_);  // oldest first
+  ReadPositions interrupted_ BATON_GUARDED_BY(mutex_);
   os::HotVector<Merging> merging_ BATON_GUARDED_BY(mutex_);  // of merged_away() alone; has room for all connections_
   std::map<Gid, Resting> resting_ BATON_GUARDED_BY(mutex_);
   std::set<Gid> refused_by_ BATON_GUARDED_BY(mutex_);

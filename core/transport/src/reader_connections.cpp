@@ -74,10 +74,7 @@ Result<bool> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   merging_.reserve(connections_.capacity());
   // So that ending a connection never needs memory: orphan().
-  if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1);
-      most > interrupted_.capacity()) {
-    interrupted_.reserve(std::min(kMostInterrupted, 2 * most));
-  }
+  interrupted_.make_room(connections_.size() + 1);
   const auto entry = by_writer_.emplace(writer, connection.get()).first;
   BATON_CRASH_POINT("attach.before_attach");
   try {
@@ -141,13 +138,12 @@ Result<void> Reader::Impl::attached(
   connection->channel.emplace(Ring::at(connection->ring.base(), capacity), connection->layout);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
-  if (Interrupted* before = find_interrupted(frame.writer, connection->process)) {
+  if (const auto gap = interrupted_.begins(frame.writer, connection->process, frame.first_sequence)) {
     connection->interrupted = true;
-    if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
-      add_losses(losses_.interrupted, lost_in_gap(frame.first_sequence - before->next_sequence) - before->counted);
+    if (gap->missing != 0) {  // published meanwhile, or given up unread
+      add_losses(losses_.interrupted, lost_in_gap(gap->missing) - gap->counted);
       notify(Event::kMessageLost);
     }
-    before->counted = 0;
   }
   connection->segments = std::move(uses);
   // release: pairs with the acquire in ReaderConnection::readable.
@@ -230,8 +226,7 @@ void Reader::Impl::rests_no_more(PeerId peer, const Gid& writer) noexcept {
   if (found == resting_.end() || found->second.peer != peer) return;
   if (found->second.called) {  // the writer keeps at least one message for this reader, which does not connect again
     add_losses(losses_.interrupted, 1);
-    for (Interrupted& before : interrupted_)
-      if (before.writer == writer) before.counted = 1;
+    interrupted_.count_next(writer);
   }
   resting_.erase(found);
   notify(Event::kMatched);
@@ -243,12 +238,7 @@ ConnectionRef Reader::Impl::orphan(ReaderConnection& connection, bool rests) noe
   if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) return forget(connection);
   ConnectionRef kept(connection);
   by_writer_.erase(connection.writer);
-  if (Interrupted* before = find_interrupted(connection.writer, connection.process)) {
-    before->next_sequence = std::max(before->next_sequence, connection.next_sequence);
-  } else {
-    if (interrupted_.size() == kMostInterrupted) interrupted_.erase(interrupted_.begin());
-    interrupted_.push_back({connection.writer, connection.process, connection.next_sequence, 0});
-  }
+  interrupted_.ended(connection.writer, connection.process, connection.next_sequence);
   connection.interrupted = true;
   connection.state.store(State::kOrphaned, std::memory_order_release);  // channel stays set
   connection.blocked.store(false, std::memory_order_relaxed);
@@ -262,22 +252,6 @@ ConnectionRef Reader::Impl::orphan(ReaderConnection& connection, bool rests) noe
   return kept;
 }
 
-Reader::Impl::Interrupted* Reader::Impl::find_interrupted(const Gid& writer, std::uint64_t process) {
-  const auto found = std::find_if(interrupted_.begin(), interrupted_.end(), [&](const Interrupted& entry) {
-    return entry.writer == writer && entry.process == process;
-  });
-  return found == interrupted_.end() ? nullptr : &*found;
-}
-
-/// True for a message that an earlier connection to the same writer delivered; counts it as delivered otherwise.
-bool Reader::Impl::seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) {
-  Interrupted* interrupted = find_interrupted(connection.writer, connection.process);
-  if (interrupted == nullptr) return false;  // forgotten: so many others were interrupted since
-  if (sequence < interrupted->next_sequence) return true;
-  interrupted->next_sequence = sequence + 1;
-  return false;
-}
-
 void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
   ConnectionRef gone;  // destroyed without the lock
   const os::Lock lock(mutex_);
@@ -285,11 +259,7 @@ void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) no
   rests_no_more(peer, writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
-  if (!for_good) return;
-  // A later writer with this id counts from 1.
-  if (const Interrupted* entry = find_interrupted(writer, context_->process_of(peer))) {
-    interrupted_.erase(interrupted_.begin() + (entry - interrupted_.data()));
-  }
+  if (for_good) interrupted_.forget(writer, context_->process_of(peer));
 }
 
 void Reader::Impl::refused(const Gid& writer, const std::string& text) {

@@ -91,9 +91,9 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
 }
 
 /// The number that is expected next of each publisher, also of one whose connection has ended.
-std::vector<Reader::Impl::Interrupted> Reader::Impl::positions() const {
+std::vector<ReadPositions::Position> Reader::Impl::positions() const {
   const os::Lock lock(mutex_);
-  std::vector<Interrupted> out = interrupted_;
+  std::vector<ReadPositions::Position> out = interrupted_.all();
   for (const ConnectionRef& ref : connections_)
     if (ref->next_sequence != 0) out.push_back({ref->writer, ref->process, ref->next_sequence, 0});
   return out;
@@ -102,7 +102,7 @@ std::vector<Reader::Impl::Interrupted> Reader::Impl::positions() const {
 void Reader::Impl::continue_after(const Impl& before) {
   if (forked()) return;
   std::map<std::pair<Gid, std::uint64_t>, std::uint64_t> passed;
-  for (const Interrupted& position : before.positions()) {  // without this reader's lock
+  for (const ReadPositions::Position& position : before.positions()) {  // without this reader's lock
     std::uint64_t& next = passed[{position.writer, position.process}];
     next = std::max(next, position.next_sequence);
   }

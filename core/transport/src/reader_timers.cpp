@@ -57,41 +57,26 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
       ring.slot_table[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
 }
 
-/// The place of a message whose publisher stamps messages in the future, by a lie or by another clock, among those of other publishers. Its
-/// stamps count as earlier by as much as the newest one was early. What was pushed before that is known, and everything if the
-/// difference keeps growing, comes first and is given up first: it may displace no message of others (KEEP_LAST).
+/// The place of a message whose publisher stamps messages in the future, among those of other publishers.
 BATON_COLD std::int64_t Reader::Impl::corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns,
                                                          std::uint64_t position) {
-  constexpr std::int64_t kMostGrowthNs = 1'000'000'000;
   const std::int64_t now = os::monotonic_ns();
-  const std::int64_t corrected = corrected_stamp_ns(connection, stamp_ns);
-  if (corrected > now && !connection.untimed) {
-    const std::int64_t ahead = std::max(stamp_ns, newest_stamp_ns(connection)) - now;
-    if (connection.ahead_ns == 0) {
-      try {
-        context_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
-          return "subscription to '" + options_.topic + "': the messages of process " +
-                 std::to_string(context_->pid_of(connection.peer)) + " are stamped " +
-                 std::to_string(ahead / 1'000'000) +
-                 " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
-        });
-      } catch (const std::bad_alloc&) {
-        // They are corrected all the same. drop_useless() comes here, too, and must not throw.
-      }
-      connection.first_ahead_ns = ahead;
+  if (!connection.stamps.in_future(stamp_ns, now)) return connection.stamps.order_ns(stamp_ns, position);
+  const std::int64_t ahead = std::max(stamp_ns, newest_stamp_ns(connection)) - now;
+  if (!connection.stamps.ahead()) {
+    try {
+      context_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
+        return "subscription to '" + options_.topic + "': the messages of process " +
+               std::to_string(context_->pid_of(connection.peer)) + " are stamped " + std::to_string(ahead / 1'000'000) +
+               " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
+      });
+    } catch (const std::bad_alloc&) {
+      // They are corrected all the same. drop_useless() comes here, too, and must not throw.
     }
-    const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
-    connection.timed_from = ring.head->load(std::memory_order_relaxed);  // orders nothing
-    connection.ahead_ns = ahead;
-    connection.untimed = ahead - connection.first_ahead_ns > kMostGrowthNs;
-    return INT64_MIN;
   }
-  return connection.untimed || position < connection.timed_from ? INT64_MIN : corrected;
-}
-
-/// In this process's clock, less the connection's correction.
-std::int64_t Reader::Impl::corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept {
-  return stamp_ns < INT64_MIN + connection.ahead_ns ? INT64_MIN : stamp_ns - connection.ahead_ns;
+  const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
+  connection.stamps.found_ahead(ahead, ring.head->load(std::memory_order_relaxed));  // orders nothing
+  return INT64_MIN;
 }
 
 std::int64_t Reader::Impl::newest_ns() const {

@@ -41,7 +41,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Endpo
   writer->pool_->set_publisher(gid.data(), options.type.hash.data());
   writer->pool_->set_collect([self]() BATON_REQUIRES(self->mutex_) { self->collect(); });
   writer->pool_->set_retired([self](std::uint32_t index) BATON_REQUIRES(self->mutex_) { self->send_retired(index); });
-  if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
+  if (options.qos.durability == Durability::kTransientLocal) writer->history_.make_room(options.qos.depth);
   return writer;
 }
 
@@ -158,7 +158,8 @@ BATON_HOT_INLINE void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept
 }
 
 /// Hands a reference to the connection; what the connection does not take is released.
-BATON_HOT_INLINE memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection, const Kept& message) {
+BATON_HOT_INLINE memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
+                                                                  const KeptMessage& message) {
   const memory::PushStatus status =
       connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence, release());
   if (status != memory::PushStatus::kPushed) not_pushed(connection, message.handle, status);
@@ -171,20 +172,12 @@ BATON_COLD void Writer::Impl::not_pushed(WriterConnection& connection, memory::H
   if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
 }
 
-BATON_HOT memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
+BATON_HOT memory::PushStatus Writer::Impl::push(WriterConnection& connection, const KeptMessage& message) {
   pool_->add_reference(message.handle);
   return push_referenced(connection, message);
 }
 
-BATON_HOT_SELDOM void Writer::Impl::remember(const Kept& message) {
-  if (history_size_ == history_.size()) {
-    pool_->release(history_[history_begin_].handle);
-    history_begin_ = (history_begin_ + 1) % history_.size();
-    --history_size_;
-  }
-  history_[(history_begin_ + history_size_) % history_.size()] = message;
-  ++history_size_;
-}
+BATON_HOT_SELDOM void Writer::Impl::remember(const KeptMessage& message) { history_.add(message, release()); }
 
 BATON_HOT WriterConnection* Writer::Impl::find(const Gid& reader) const {
   return live_.find([&](const auto& connection) { return connection->reader == reader; });
@@ -302,7 +295,7 @@ BATON_HOT_SELDOM Result<std::uint64_t> Writer::Impl::deliver_specially(const mem
 
 BATON_HOT_INLINE std::uint64_t Writer::Impl::carry_out(const memory::Chunk& chunk, const Delivery& delivery,
                                                        const PublishInfo* info) {
-  const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
+  const KeptMessage message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
   if (unlikely(pool_->publish(chunk, delivery.references, info == nullptr))) larger_message(chunk.header->size_bytes);
 
@@ -347,8 +340,8 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (forked()) return false;
   const os::Lock lock(mutex_);
   WriterConnection* const connection = find(reader);
-  if (connection == nullptr || history_size_ == 0) return false;
-  const Kept& newest = history_[(history_begin_ + history_size_ - 1) % history_.size()];
+  if (connection == nullptr || history_.empty()) return false;
+  const KeptMessage& newest = history_.before_newest(0);
   if (connection->first_sequence <= newest.sequence) return true;
   if (connection->channel.pushed() != 0) return false;  // a message for this reader alone, which is newer
   const bool pushed = push(*connection, newest) == memory::PushStatus::kPushed;
@@ -391,8 +384,8 @@ BATON_HOT Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& ke
   }
   // Each reader gets messages of its own choice, so its sequence numbers are of its own connection. They go on from those of
   // all earlier connections, by which a reader that comes back knows what it has had.
-  const Kept message{kept.handle, kept.header->source_monotonic_ns,
-                     connection.handed_before + connection.channel.pushed() + 1};
+  const KeptMessage message{kept.handle, kept.header->source_monotonic_ns,
+                            connection.handed_before + connection.channel.pushed() + 1};
   const bool pushed = !connection.broken && push(connection, message) == memory::PushStatus::kPushed;
   if (pushed) {
     ++handed_over_;
@@ -429,11 +422,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
     BATON_CRASH_POINT("evict.before_cursor");
     connection->channel.evict_oldest_if(oldest, release);
   }
-  if (history_size_ > 0 && history_[history_begin_].handle == oldest && !keep_all_) {
-    history_begin_ = (history_begin_ + 1) % history_.size();
-    --history_size_;
-    release(oldest);
-  }
+  if (!keep_all_ && !history_.empty() && history_.oldest().handle == oldest) release(history_.remove_oldest());
   return released;
 }
 

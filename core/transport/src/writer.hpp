@@ -23,6 +23,8 @@
 #include "endpoint_context.hpp"
 #include "frames.hpp"
 #include "grants.hpp"
+#include "held_memory.hpp"
+#include "kept_messages.hpp"
 #include "live_connections.hpp"
 #include "pending_events.hpp"
 #include "resting.hpp"
@@ -102,11 +104,6 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void start_timers();
 
  private:
-  struct Kept {
-    memory::Handle handle;
-    std::int64_t source_monotonic_ns;
-    std::uint64_t sequence;
-  };
   /// A reader that matches and was refused. It tries again, unless its wish never fits.
   struct Refusal {
     enum class Why : std::uint8_t {
@@ -166,13 +163,9 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   bool memory_for(const Party& party) BATON_REQUIRES(mutex_);
   BATON_COLD void dropped(const char* why) noexcept BATON_REQUIRES(mutex_);
   bool overheld(WriterConnection& connection) BATON_REQUIRES(mutex_);
-  memory::PushStatus push(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
-  memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
-  void remember(const Kept& message) BATON_REQUIRES(mutex_);
-  /// 0: the newest message of the history.
-  const Kept& kept_before_newest(std::size_t back) const BATON_REQUIRES(mutex_) {
-    return history_[(history_begin_ + history_size_ - 1 - back) % history_.size()];
-  }
+  memory::PushStatus push(WriterConnection& connection, const KeptMessage& message) BATON_REQUIRES(mutex_);
+  memory::PushStatus push_referenced(WriterConnection& connection, const KeptMessage& message) BATON_REQUIRES(mutex_);
+  void remember(const KeptMessage& message) BATON_REQUIRES(mutex_);
   WriterConnection* find(const Gid& reader) const BATON_REQUIRES(mutex_);
   WriterConnection* find(PeerId peer, const Gid& reader) const BATON_REQUIRES(mutex_);
   Error not_connected() const;
@@ -238,9 +231,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   const Participant::WriterOptions options_;
   EventLine line_;
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  // A ring of the last `depth` messages: transient local, or while a reader that rests is called.
-  os::HotVector<Kept> history_ BATON_GUARDED_BY(mutex_);
-  std::size_t history_begin_ BATON_GUARDED_BY(mutex_) = 0, history_size_ BATON_GUARDED_BY(mutex_) = 0;
+  KeptMessages history_ BATON_GUARDED_BY(mutex_);  // transient local, or while a reader that rests is called
   const Shares shares_;
   std::vector<std::unique_ptr<WriterConnection>> draining_;
   std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_
@@ -255,19 +246,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   PendingEvents pending_ BATON_GUARDED_BY(mutex_);
   std::uint32_t shown_bytes_ BATON_GUARDED_BY(mutex_) = 0;  // of the largest message so far
   // What look_at_memory() saw: writer_memory.cpp.
-  struct HeldMessage {
-    memory::Handle handle;
-    std::uint32_t party;  // index in parties_
-    std::size_t bytes;
-  };
-  struct PartyBytes {
-    Party party;
-    std::size_t bytes;  // messages that two of its subscriptions hold count once
-  };
-  std::vector<HeldMessage> held_messages_ BATON_GUARDED_BY(mutex_);
-  std::vector<PartyBytes> parties_ BATON_GUARDED_BY(mutex_);
-  std::size_t held_total_bytes_ BATON_GUARDED_BY(mutex_) = 0, held_total_
-                                                              BATON_GUARDED_BY(mutex_) = 0;  // messages count once
+  HeldMemory held_ BATON_GUARDED_BY(mutex_);
   std::size_t unit_bytes_ BATON_GUARDED_BY(mutex_) = 1;  // memory of the largest message so far, or a little less
   Shares memory_ BATON_GUARDED_BY(mutex_);               // in such units; none yet: slots is 0
   std::size_t seen_backed_ BATON_GUARDED_BY(mutex_) = SIZE_MAX, seen_outside_ BATON_GUARDED_BY(mutex_) = SIZE_MAX;

@@ -114,7 +114,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   const RestingReaders::Entry* const rested = resting_.find(peer, frame.reader);
   const bool matched = rested != nullptr && !rested->refused;
   if (options_.seldom) {
-    if (history_.empty()) history_.resize(options_.qos.depth);  // it may attach before it is matched
+    history_.make_room(options_.qos.depth);  // it may attach before it is matched
     rest_later(kRestPause);
   }
   // So that ending a connection never needs memory: drain().
@@ -170,14 +170,10 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, cons
   if (options_.relayed && (last_sequence_ == 0 || live_.size() == 1)) attached.first_sequence = 0;
   if (rested != nullptr) {
     attached.first_sequence = rested->from;  // what is kept no more counts as lost
-    std::size_t count = 0;
-    while (count < std::min<std::size_t>(history_size_, requested.depth) &&
-           kept_before_newest(count).sequence >= rested->from)
-      ++count;
-    replay(added, count);
-  } else if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
-    const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
-    attached.first_sequence = kept_before_newest(count - 1).sequence;
+    replay(added, history_.count_from(rested->from, requested.depth));
+  } else if (requested.durability == Durability::kTransientLocal && !history_.empty()) {
+    const std::size_t count = history_.count_from(0, requested.depth);
+    attached.first_sequence = history_.before_newest(count - 1).sequence;
     replay(added, count);
   }
   added.first_sequence = attached.first_sequence;
@@ -190,20 +186,20 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, cons
 void Writer::Impl::replay(WriterConnection& connection, std::size_t count) {
   for (; count > 0; --count) {
     BATON_CRASH_POINT("replay.before_push");
-    push(connection, kept_before_newest(count - 1));
+    push(connection, history_.before_newest(count - 1));
   }
 }
 
 void Writer::Impl::rest(PeerId peer, const Gid& reader, const QoS& requested, Charge charge) {
   const os::Lock lock(mutex_);
   if (closed_ || resting_.find(peer, reader) != nullptr || find(peer, reader) != nullptr) return;
-  if (history_.empty()) history_.resize(options_.qos.depth);
+  history_.make_room(options_.qos.depth);
   RestingReaders::Entry entry;
   entry.from = last_sequence_ + 1;
   entry.held = requested.held;
   entry.reliable = requested.reliability == Reliability::kReliable;
-  if (requested.durability == Durability::kTransientLocal && history_size_ > 0)
-    entry.from = kept_before_newest(std::min<std::size_t>(history_size_, requested.depth) - 1).sequence;
+  if (requested.durability == Durability::kTransientLocal && !history_.empty())
+    entry.from = history_.before_newest(history_.count_from(0, requested.depth) - 1).sequence;
   entry.paid = std::move(charge);
   resting_.add(peer, reader, std::move(entry));
   ++statuses_.matched_total;
@@ -275,10 +271,7 @@ bool Writer::Impl::rest(WriterConnection& connection) {
 /// Unless late readers are to have it.
 void Writer::Impl::forget_history() noexcept {
   if (options_.qos.durability == Durability::kTransientLocal) return;
-  for (; history_size_ > 0; --history_size_) {
-    pool_->release(history_[history_begin_].handle);
-    history_begin_ = (history_begin_ + 1) % history_.size();
-  }
+  while (!history_.empty()) pool_->release(history_.remove_oldest());
 }
 
 void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
@@ -525,7 +518,7 @@ void Writer::Impl::close() {
   draining_.clear();
   refused_.clear();
   resting_.clear();
-  history_size_ = 0;
+  history_.clear();
   // Readers keep their messages: their mappings hold the segments.
   pool_.reset();
 }

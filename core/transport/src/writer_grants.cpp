@@ -121,7 +121,7 @@ bool Writer::Impl::give_up_oldest_unread() {
     memory::Handle handle = 0;
     if (!connection->broken && connection->channel.oldest_unread(&handle)) consider(handle);
   }
-  if (history_size_ > 0 && !keep_all_) consider(history_[history_begin_].handle);
+  if (!history_.empty() && !keep_all_) consider(history_.oldest().handle);
   if (sequence == UINT64_MAX) return false;
   // The policy that keeps the newest messages: no queue relies on more than the queues' share.
   if (options_.pool.policy == memory::Policy::kWorstEffort && sequence + shares_.queues > last_sequence_) return false;

@@ -42,46 +42,25 @@ void Writer::Impl::larger_message(std::size_t bytes) noexcept {
   loans_left_ = 0;
 }
 
-/// Fills parties_ and the totals. REQUIRES: collect() was called.
+/// Fills held_. REQUIRES: collect() was called.
 void Writer::Impl::measure_holders() {
-  held_messages_.clear();
-  parties_.clear();
-  held_total_bytes_ = held_total_ = 0;
+  held_.clear();
   const auto add = [this](WriterConnection& connection) BATON_REQUIRES(mutex_) {
-    auto party = std::find_if(parties_.begin(), parties_.end(),
-                              [&](const PartyBytes& each) { return each.party == connection.party; });
-    if (party == parties_.end()) party = parties_.insert(party, {connection.party, 0});
-    const auto index = static_cast<std::uint32_t>(party - parties_.begin());
+    const std::uint32_t party = held_.number_of(connection.party);
     connection.held_bytes = 0;
-    connection.channel.for_each_held([&, pool = pool_.get(), held = &held_messages_](memory::Handle handle) {
+    connection.channel.for_each_held([&, pool = pool_.get(), all = &held_](memory::Handle handle) {
       const std::size_t bytes = pool->bytes_of(handle);
       connection.held_bytes += bytes;
-      held->push_back({handle, index, bytes});
+      all->add(party, handle, bytes);
     });
   };
   for (const auto& connection : live_) add(*connection);
   for (const auto& connection : draining_) add(*connection);
-  std::sort(held_messages_.begin(), held_messages_.end(), [](const HeldMessage& a, const HeldMessage& b) {
-    return a.handle != b.handle ? a.handle < b.handle : a.party < b.party;
-  });
-  const HeldMessage* before = nullptr;
-  for (const HeldMessage& message : held_messages_) {
-    const bool same = before != nullptr && before->handle == message.handle;
-    if (!same) {
-      held_total_bytes_ += message.bytes;
-      ++held_total_;
-    }
-    if (!same || before->party != message.party) parties_[message.party].bytes += message.bytes;
-    before = &message;
-  }
+  held_.sum();
 }
 
 Granted Writer::Impl::held_by(const Party& party) const noexcept {
-  Granted held{units(held_total_bytes_), 0};
-  for (const PartyBytes& each : parties_) {
-    if (each.party == party) held.party = units(each.bytes);
-  }
-  return held;
+  return {units(held_.bytes()), units(held_.bytes_of(party))};
 }
 
 /// What limits beyond the pool's own leave.
@@ -120,9 +99,9 @@ void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) {
   measure_holders();
   if (!same && pool_->room(unit_bytes_, SIZE_MAX) > 0) seen_outside_ = left_outside();
   seen_backed_ = now.backed_bytes;
-  const std::uint64_t held = units(held_total_bytes_);
+  const std::uint64_t held = units(held_.bytes());
   const std::uint64_t room = pool_->room(unit_bytes_, seen_outside_);
-  std::uint64_t unread = less(pool_->published_bytes(), held_total_bytes_) / unit_bytes_;
+  std::uint64_t unread = less(pool_->published_bytes(), held_.bytes()) / unit_bytes_;
   memory_ = shares_of_memory(held + unread + now.loaned_slots + room, options_.qos.depth);
   const std::uint64_t for_all = less(memory_.shared, memory_.newcomers);
   // Readers may take what waits in their queues without another loan.
@@ -131,7 +110,7 @@ void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) {
     unread = std::min(unread, memory_.queues);
   }
   std::uint64_t until_next = less(for_all, held + less(unread, memory_.queues));
-  for (const PartyBytes& each : parties_) {
+  for (const HeldMemory::OfParty& each : held_.parties()) {
     const Granted of_party{held, units(each.bytes)};
     if (holds_too_much(memory_, of_party)) {
       close_holders(each.party, of_party.party);
@@ -171,7 +150,7 @@ void Writer::Impl::close_holders(const Party& party, std::uint64_t held) {
       drain(connection);
       try {
         closed.text = "publisher of '" + options_.topic +
-                      "' ended the connection: " + explain_memory({units(held_total_bytes_), held});
+                      "' ended the connection: " + explain_memory({units(held_.bytes()), held});
         context_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
         context_->send(peer, FrameType::kClosed, encode(closed));
       } catch (const std::bad_alloc&) {

@@ -25,8 +25,9 @@ Result<Charge> charge(Budgets* budgets, PeerId peer, std::size_t bytes) {
 
 bool QosLess::operator()(const QoS& a, const QoS& b) const noexcept {
   const auto all = [](const QoS& qos) {
-    return std::tie(qos.reliability, qos.history, qos.depth, qos.durability, qos.deadline, qos.lifespan, qos.liveliness,
-                    qos.lease, qos.held);
+    // Every policy by name: the compiler refuses this line when QoS has one more.
+    const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = qos;
+    return std::tie(reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held);
   };
   return all(a) < all(b);
 }

@@ -80,6 +80,21 @@ sys.stdin.read()
 """
 
 
+PLAYER = """
+import baton, time
+from baton_record.verbs.bag import command
+first, second = sys.argv[1:]
+command(["convert", first, second], standalone_mode=False)
+for bag in (first, second):
+    with baton.Player(bag, baton.Node("player"), remap={"/images": "/again"}) as player:
+        while not all(each.matched == 2 for each in player._publishers.values()):
+            player.wait_for_subscriptions()
+            time.sleep(0.01)
+        say(str(player.play()))
+        player.wait_until_taken(60)
+"""
+
+
 @pytest.fixture
 def graph(ros):
     domain, claim = claim_domain()
@@ -161,3 +176,28 @@ def test_a_recompiled_subscriber_hears_publishers_of_every_kind_of_ros_1(graph):
         assert [receives.line() for _ in range(2)] == ["1 0 100000 good", "2 1 100000 good"]
     kinds[0].do("publish 10 1 0")  # what came too often would come before
     assert receives.line() == "3 2 10 good"
+
+
+def test_what_programs_of_ros_1_publish_is_recorded_and_played_to_them_again(graph, tmp_path):
+    recorder = graph.run([BUILD / "bin/baton_record", "--output", tmp_path / "drive", "/images"], preload=False)
+    recompiled = [BUILD / "bin/ros1_recompiled_ends"]
+    for sends in (
+        graph.run([*recompiled, "talker", "images", "100", "volatile"], preload=False),
+        graph.api_talker(),
+    ):
+        sends.do("subscribers 1")
+        for size in SIZES:
+            sends.do(f"publish {size} 1 0")
+    recorder.tell("stop")
+    assert recorder.status() == 0, recorder.errors
+    listeners = [
+        graph.run([*recompiled, "listener", "again", "100", "0", "0"], preload=False),
+        graph.api_listener(topic="again"),
+    ]
+    player = baton_node(graph, PLAYER, tmp_path / "drive", tmp_path / "drive.bag")
+    assert player.line().endswith("10 messages"), player.errors  # of the conversion
+    for _ in ("rosbag2", "ROS 1"):
+        for receives in listeners:
+            lines = [receives.line().split() for _ in range(2 * len(SIZES))]
+            assert [" ".join([number, *good]) for number, _, *good in lines] == 2 * other_lines()  # without "seq"
+        assert player.line() == str(2 * len(SIZES)), player.errors

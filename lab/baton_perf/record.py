@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf record`: what recording costs, beside a plain writev(2) of the same bytes to the same file system. Prints verdicts as
-`baton perf accept` reads them.
+"""`baton perf record`: what recording and replay cost, beside a plain writev(2) and pread(2) of the same bytes. Prints verdicts as `baton perf
+accept` reads them.
 
 Rate: publishers offer messages as fast as the recorder takes them (no message is given up), so the time is the recorder's. A second run has
 the cameras' own rate: it counts what is missing, and CPU and memory of the recorder. The time that a message takes to another subscription is
@@ -10,7 +10,6 @@ compared with that beside one more ordinary subscription, in the same round.
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import os
 import resource
@@ -20,200 +19,63 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import click
 
-from .peers import program_folder
+from . import replay
+from .record_ends import IMAGE_BYTES, LOADS, SLOTS, Failed, Load, Publishers, Recording, Subscriber, find, own_domain
 from .verdicts import print_verdict
 
-PROGRAM, COPY_COUNTER = "baton_record", "libbaton_link_copy_counter.so"
-IMAGE_BYTES = 1920 * 1080 * 3
+COPY_COUNTER = "libbaton_link_copy_counter.so"
 # A recording is slower than the plain write by at most a tenth; another subscription waits no longer than beside an ordinary one, but for noise.
 TIME_BAR, LATENCY_BAR, MISSING_BAR, COPIES_BAR = 1 / 0.9, 1.1, 0.0, 0.01
-GIVE_UP_S = 120.0
-ROOT = Path(__file__).resolve().parents[2]  # of a checkout
 MEMORY = "tmpfs"  # has no disk that could be written to directly
-CHUNK_BYTES = 2 << 20  # that one writev of the recorder takes, at least
 
 
-@dataclass(frozen=True)
-class Load:
-    """Topics that are recorded."""
-
-    topics: int
-    bytes: int
-    hz: float
-
-    @property
-    def name(self) -> str:
-        if self.bytes == IMAGE_BYTES:
-            return f"{self.topics} camera{'s' if self.topics > 1 else ''}, 6.2 MB at {self.hz:g} Hz"
-        return f"{self.topics} topics, {self.bytes} B at {self.hz:g} Hz"
-
-
-LOADS = (Load(1, IMAGE_BYTES, 30), Load(2, IMAGE_BYTES, 30), Load(4, IMAGE_BYTES, 30), Load(100, 1000, 100))
-
-
-class Failed(Exception):
-    """A run that cannot be measured."""
-
-
-def load_baton() -> ModuleType:
-    """The package baton: installed, or of the build whose programs are measured, or of the release build."""
-    try:
-        import baton
-    except ImportError:
-        built = program_folder()
-        folders = [built.parent] if built else []
-        sys.path += [str(folder / "python") for folder in (*folders, ROOT / "build/release")] + [
-            str(ROOT / "generator")
-        ]
-        try:
-            import baton
-        except ImportError as error:
-            raise Failed(f"Baton's Python package is not there ({error}): make build-lab") from None
-    return baton
-
-
-def find(name: str, folder: str) -> Path | None:
-    """A file of the build whose programs are measured, of the release build, or of a wheel."""
-    built = program_folder()
-    places = [built.parent / folder] if built else []
-    places.append(ROOT / "build/release" / folder)
-    places.append(Path(load_baton().__file__).parent / "programs")  # of a wheel
-    return next((place / name for place in places if (place / name).is_file()), None)
-
-
-class Recording:
-    """The recorder with its states."""
-
-    def __init__(self, directory: Path, environment: dict[str, str] | None = None, words: tuple[str, ...] = ()) -> None:
-        program = find(PROGRAM, "bin")
-        if program is None:
-            raise Failed(f"{PROGRAM} is not built: make build-lab")
-        command = [program, "--output", directory, "--interval", "10", "--all", *words]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {})
-        )
-        self.state: dict[str, Any] = {}
-        self.next()
-
-    def next(self) -> dict[str, Any]:
-        line = self.process.stdout.readline()
-        if not line:
-            raise Failed(f"{PROGRAM} ended with status {self.process.wait()}")
-        self.state = json.loads(line)
-        return self.state
-
-    def until_written(self, messages: int) -> None:
-        give_up = time.monotonic() + GIVE_UP_S
-        while self.next()["written_messages"] < messages:
-            if self.state["failure"] or time.monotonic() > give_up:
-                raise Failed(self.state["failure"] or f"{self.state['written_messages']} of {messages} were written")
-
-    def cpu_s(self) -> float:
-        """Of all its threads; the scheduler counts nanoseconds (proc(5), schedstat)."""
-        tasks = Path(f"/proc/{self.process.pid}/task")
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
-
-    def memory_mib(self) -> float:
-        """Private pages, and shared ones divided by their users."""
-        lines = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()
-        return float(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
-
-    def end(self) -> dict[str, Any]:
-        with contextlib.suppress(OSError):
-            self.process.stdin.write("stop\n")
-            self.process.stdin.flush()
-        while not self.state["last"]:
-            self.next()
-        self.process.communicate()
-        return self.state
-
-    def __enter__(self) -> Recording:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-
-@contextlib.contextmanager
-def own_domain() -> Iterator[None]:
-    """A directory for the domain's sockets, so that nothing else is recorded."""
-    before = os.environ.get("BATON_RUNTIME_DIR")
-    with tempfile.TemporaryDirectory(prefix="baton-record-") as directory:
-        os.environ["BATON_RUNTIME_DIR"] = directory
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ["BATON_RUNTIME_DIR"]
-            else:
-                os.environ["BATON_RUNTIME_DIR"] = before
-
-
-class Publishers:
-    """One publisher for each topic. With the policy "none" no message is given up: publish() waits while the recorder has no room."""
-
-    def __init__(self, load: Load, policy: str = "none") -> None:
-        self._baton = load_baton()
-        self._load = load
-        self._node = self._baton.Node("cameras")
-        # Few messages of a camera: what waits for the recorder is memory that the next ones need.
-        slots = 32 if load.bytes >= 1 << 20 else 256
-        self._ends = [
-            self._node.advertise(f"/load/{number}", "sensor_msgs/Image", 100, slots=slots, policy=policy)
-            for number in range(load.topics)
-        ]
-
-    def wait(self) -> None:
-        if not all(end.wait_for_subscriptions(1, GIVE_UP_S) for end in self._ends):
-            raise Failed("the recorder did not subscribe to all topics")
-
-    def publish(self, round_: int) -> None:
-        """One message of each topic."""
-        for end in self._ends:
-            give_up = time.monotonic() + GIVE_UP_S
-            while True:
-                try:
-                    with end.loan() as image:
-                        image.header.stamp.sec = round_
-                        image.data.resize(self._load.bytes)
-                    break
-                except (self._baton.LimitReached, self._baton.OutOfMemory):
-                    if time.monotonic() > give_up:
-                        raise Failed("the recorder takes no more messages") from None
-                    time.sleep(0.0002)
+_FILLER = """
+import ctypes, mmap, os, sys
+memory, free, full, size, stride, messages = map(int, sys.argv[1:])
+mapped = mmap.mmap(memory, 0)
+begin = ctypes.addressof(ctypes.c_char.from_buffer(mapped))
+for number in range(messages):
+    (slot,) = os.read(free, 1)
+    ctypes.memset(begin + slot * stride, number % 256, size)
+    os.write(full, bytes([slot]))
+"""
 
 
 def plain(path: Path, load: Load, messages: int, direct: bool = False) -> tuple[float, float]:
-    """(seconds, CPU seconds) of writev(2) of the same bytes. The sources are as many buffers as a publisher's slots in rotation. `direct`: past the
-    page cache, of whole pages."""
-    buffers = [mmap.mmap(-1, load.bytes) for _ in range(16)]
-    for number, buffer in enumerate(buffers):
-        buffer.write(bytes([number]) * load.bytes)
-    pieces = max(1, min(1024, CHUNK_BYTES // load.bytes))
+    """(seconds, CPU seconds) of writev(2) of the same bytes. Another process writes them to shared memory meanwhile, as a publisher does: what
+    was just written by another processor is slower to read than memory that nobody writes. `direct`: past the page cache, of whole pages."""
+    stride = -(-load.bytes // mmap.PAGESIZE) * mmap.PAGESIZE
     size = load.bytes // mmap.PAGESIZE * mmap.PAGESIZE if direct else load.bytes
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | (os.O_DIRECT if direct else 0))
-    try:
+    with contextlib.ExitStack() as ends:
+        memory, (free_end, free), (full, full_end) = os.memfd_create("plain"), os.pipe(), os.pipe()
+        for end in (memory, free_end, free, full, full_end):
+            ends.callback(os.close, end)
+        os.ftruncate(memory, SLOTS * stride)
+        mapped = mmap.mmap(memory, 0)
+        for number in range(SLOTS):  # no page is new while it is measured
+            mapped[number * stride : (number + 1) * stride] = bytes(stride)
+        numbers = (memory, free_end, full_end, load.bytes, stride, messages)
+        filler = subprocess.Popen([sys.executable, "-c", _FILLER, *map(str, numbers)], pass_fds=numbers[:3])
+        ends.callback(filler.wait)
+        ends.callback(filler.kill)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | (os.O_DIRECT if direct else 0))
+        ends.callback(path.unlink)
+        ends.callback(os.close, file)
+        os.write(free, bytes(range(SLOTS)))
+        (slot,) = os.read(full, 1)  # the other process runs
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-        for first in range(0, messages, pieces):
-            chosen = [
-                memoryview(buffers[each % len(buffers)])[:size] for each in range(first, min(first + pieces, messages))
-            ]
-            left = os.writev(file, chosen) - size * len(chosen)
-            if left != 0:
-                raise Failed(f"writev wrote {-left} bytes less: is the disk full?")
+        for number in range(messages):
+            written = os.writev(file, [memoryview(mapped)[slot * stride : slot * stride + size]])
+            if written != size:
+                raise Failed(f"writev wrote {size - written} bytes less: is the disk full?")
+            if number + 1 < messages:
+                os.write(free, bytes([slot]))
+                (slot,) = os.read(full, 1)
         seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
-    finally:
-        os.close(file)
-        path.unlink()
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
@@ -242,12 +104,8 @@ def at_rate(folder: Path, load: Load, seconds: float) -> dict[str, float]:
         publishers = Publishers(load, "medium_effort")
         with Recording(Path(directory) / "bag") as recording:
             publishers.wait()
-            cpu, began = recording.cpu_s(), time.monotonic()
-            rounds = max(1, round(seconds * load.hz))
-            for number in range(rounds):
-                publishers.publish(number)
-                time.sleep(max(0.0, began + (number + 1) / load.hz - time.monotonic()))
-            took = time.monotonic() - began
+            cpu, rounds = recording.cpu_s(), max(1, round(seconds * load.hz))
+            took = publishers.publish_at_rate(rounds)
             out = {
                 "hz": rounds / took,
                 "cpu": (recording.cpu_s() - cpu) / took,
@@ -277,46 +135,6 @@ def copied(folder: Path, load: Load, rounds: int) -> float | None:
         return int(said.read_text()) / (rounds * load.topics * load.bytes)
 
 
-_SUBSCRIBER = """
-import json, sys, threading, time
-import baton
-node = baton.Node(sys.argv[1])
-subscription = node.subscribe("/load/0", "sensor_msgs/Image", qos=100)
-taken, ends = [], threading.Event()
-def take():
-    while not ends.is_set():
-        message = subscription.take(0.1)
-        if message is not None:
-            taken.append(time.monotonic_ns() - baton.info(message).source_monotonic_ns)
-            del message
-thread = threading.Thread(target=take)
-thread.start()
-sys.stdin.read()
-ends.set()
-thread.join()
-print(json.dumps(taken))
-"""
-
-
-class Subscriber:
-    def __init__(self, name: str) -> None:
-        paths = os.pathsep.join(map(str, sys.path))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _SUBSCRIBER, name],
-            env=os.environ | {"PYTHONPATH": paths},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def end(self) -> list[int]:
-        """Nanoseconds from publish to take, of each message."""
-        out, _ = self.process.communicate()
-        if self.process.returncode != 0:
-            raise Failed("a subscriber ended early")
-        return json.loads(out)
-
-
 def hand_over_us(folder: Path, beside_recorder: bool, load: Load, rounds: int) -> float:
     """The median time to a subscription, beside the recorder or beside one more subscription."""
     with own_domain(), tempfile.TemporaryDirectory(dir=folder) as directory, contextlib.ExitStack() as ends:
@@ -328,15 +146,14 @@ def hand_over_us(folder: Path, beside_recorder: bool, load: Load, rounds: int) -
         else:
             other = Subscriber("other")
             ends.callback(other.process.kill)
-        if not publishers._ends[0].wait_for_subscriptions(2, GIVE_UP_S):
-            raise Failed("the two subscriptions did not come")
+        publishers.wait(2)
         for number in range(rounds):
             publishers.publish(number)
             time.sleep(1 / load.hz)
         taken = watched.end()
         if not taken:
             raise Failed("the subscriber got no message")
-        return statistics.median(taken) / 1000
+        return statistics.median(at - published for published, at in taken) / 1000
 
 
 def judge_time(
@@ -434,6 +251,7 @@ def command(folders: tuple[Path, ...], rounds: int, topics: int | None, megabyte
                 f"{camera.name}: time to another subscription", ratios, "x", LATENCY_BAR, "beside one more subscription"
             )
         )
+        passed += [replay.judge(folder, rounds, megabytes * 10**6, seconds) for folder in folders]
     except Failed as problem:
         print(f"baton perf record: {problem}", file=sys.stderr)
         sys.exit(2)

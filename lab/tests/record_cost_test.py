@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
-from baton_perf import accept, record
+from baton_perf import accept, record, record_ends
 from baton_perf.verbs.perf import command
 from click.testing import CliRunner
 
-needs_program = pytest.mark.skipif(record.find(record.PROGRAM, "bin") is None, reason="no baton_record: make build-lab")
+needs_program = pytest.mark.skipif(record_ends.find(record_ends.PROGRAM, "bin") is None, reason="no baton_record: make build-lab")
 
 
 def rows(done):
@@ -22,7 +22,9 @@ def test_each_bar_of_recording_has_a_verdict(tmp_path):
     assert done.exit_code in (0, 1), done.output
     found = rows(done)
     direct = [row for row in found if "--direct" in row.what]  # none in memory
-    rest = [row for row in found if "copies" not in row.what and row not in direct]
+    replayed = [row for row in found if row.what.startswith("replay")]
+    rest = [row for row in found if "copies" not in row.what and row not in direct + replayed]
+    assert [row.unit for row in replayed] == ["x", " us"] and all(row.value.middle > 0 for row in replayed), done.output
     assert [row.unit for row in rest] == ["x", "", "x"] and all(row.value.middle > 0 for row in direct), done.output
     assert "1 camera, 6.2 MB at 30 Hz" in rest[0].what and rest[0].value.middle > 0
     assert "MB/s; CPU" in rest[0].detail and "published at" in rest[1].detail and "MiB" in rest[1].detail
@@ -32,7 +34,7 @@ def test_each_bar_of_recording_has_a_verdict(tmp_path):
 @needs_program
 def test_a_recording_at_its_rate_counts_its_messages(tmp_path):
     """Few and small messages, none of which waits for a disk."""
-    said = record.at_rate(tmp_path, record.Load(3, 1000, 100), 0.05)
+    said = record.at_rate(tmp_path, record_ends.Load(3, 1000, 100), 0.05)
     assert said["missing"] == 0 and said["hz"] > 0 and said["cpu"] > 0 and said["memory_mib"] > 1
 
 

@@ -8,7 +8,9 @@ from baton_perf import accept, record, record_ends
 from baton_perf.verbs.perf import command
 from click.testing import CliRunner
 
-needs_program = pytest.mark.skipif(record_ends.find(record_ends.PROGRAM, "bin") is None, reason="no baton_record: make build-lab")
+needs_program = pytest.mark.skipif(
+    record_ends.find(record_ends.PROGRAM, "bin") is None, reason="no baton_record: make build-lab"
+)
 
 
 def rows(done):

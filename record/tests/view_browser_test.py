@@ -44,6 +44,11 @@ class Page:
     def title(self) -> str:
         return self.ask("Runtime.evaluate", expression="document.title")["result"]["value"]
 
+    def has_text(self, element: str, *parts: str) -> bool:
+        wanted = f"document.getElementById('{element}')?.textContent ?? ''"
+        text = self.ask("Runtime.evaluate", expression=wanted)["result"]["value"]
+        return all(part in text for part in parts)
+
     def screenshot(self) -> Image.Image:
         return Image.open(io.BytesIO(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))).convert("RGB")
 
@@ -80,6 +85,7 @@ def test_a_page_in_a_browser_shows_each_picture(tmp_path):
             for number, each in enumerate((pixels, pixels[:, ::-1])):
                 images.publish(image("rgb8", np.ascontiguousarray(each)))
                 until(lambda number=number: page.title() == str(number + 1))
+            assert page.has_text("topics", "/camera  sensor_msgs/msg/CompressedImage")
             picture = page.screenshot()
             picture.save(tmp_path / "screenshot.png")  # to be looked at
             seen = np.asarray(picture).astype(int)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the picture of docs/guides/record.md: `baton view` in a browser. Argument: the file, *.png. Needs `scripts/setup.sh viewers`."""
+"""Makes the picture of docs/guides/record.md, `baton view` in a browser: PYTHONPATH=tests .venv/bin/python record/tests/view_picture.py FILE.png.
+Needs `scripts/setup.sh viewers`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "tests")]
 import baton
 import numpy as np
 from baton_record.view_reduction import Reduction

@@ -7,6 +7,7 @@ import io
 import os
 import random
 import resource
+import shutil
 import subprocess
 
 import baton
@@ -167,6 +168,19 @@ def test_a_disk_that_is_full_ends_with_its_reason_and_a_complete_file(programs, 
     assert topic["messages"] == len(got) == state["written_messages"] and topic["missing"]["disk"] > 0
     with AnyReader([bag.directory]) as reader:
         assert reader.message_count == len(got)
+
+
+def test_a_recording_whose_files_are_removed_ends_with_its_reason(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/chatter")
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+    talker.publish({"data": "before"})
+    bag.until(lambda state: state["written_messages"] == 1)
+    shutil.rmtree(bag.directory)
+    talker.publish({"data": "after"})
+    bag.until(lambda state: state["failure"])
+    state = bag.ends(code=1)
+    assert "bag_0.mcap' was removed" in state["failure"] and not bag.directory.exists()
+    assert bag.topic("chatter")["missing"]["disk"] == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")

@@ -31,7 +31,7 @@ class OutputFile {
   static Result<OutputFile> create(const std::string& path, bool direct = false);
 
   /// Adds the pieces, in one writev(2) where the kernel takes them all (1024 pieces) and none is written directly. Errors: limit_reached (the disk, the quota or the
-  /// limit of a file's size is reached), system. What was written of the pieces is taken back.
+  /// limit of a file's size is reached), system (also where somebody has removed the file). What was written of the pieces is taken back.
   Result<void> append(const std::vector<FilePiece>& pieces);
   /// Makes the file shorter. Error: system.
   Result<void> cut(std::uint64_t bytes);

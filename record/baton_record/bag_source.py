@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML, YAMLError
 
-from . import bag_decompression
+from . import bag_decompression, bag_events
 from .bag_errors import BagError, needed
 from .bag_mcap import Damaged, McapChannel, McapFile
 
@@ -268,7 +268,9 @@ class _McapBag(Bag):
             name = short_name(channel.schema_name)
             if channel.schema_encoding == "ros2idl":
                 text = _text_of_idl(name, str(text))
-            elif channel.schema_encoding not in ("ros2msg", "ros1msg"):
+            elif channel.schema_encoding == "ros2msg":
+                text = bag_events.definition_of(name, str(text))
+            elif channel.schema_encoding != "ros1msg":
                 text = None
             found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
             found.latching = channel.metadata.get("latching") == "1"
@@ -368,6 +370,8 @@ class _LibraryBag(Bag):
         format_, text = connection.msgdef.format.name, connection.msgdef.data
         if format_ == "IDL":
             text = _text_of_idl(name, text)
+        elif not is1:
+            text = bag_events.definition_of(name, text)
         definition = None if format_ == "NONE" else text
         encoding = ROS1 if is1 else connection.ext.serialization_format
         key = (connection.topic, name, text, encoding)

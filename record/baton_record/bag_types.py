@@ -20,6 +20,9 @@ def class_of(topic: BagTopic) -> type[baton.Message]:
         if topic.definition is not None:
             dialect = Dialect.ROS1 if topic.encoding == ROS1 else Dialect.ROS2
             return _message_from_text(topic.type_name, topic.definition, dialect)
+        if topic.type_name.endswith("_Event"):
+            event: type[baton.Message] = baton.service(topic.type_name.removesuffix("_Event")).Event
+            return event
         return baton.message(topic.type_name)
     except (InterfaceError, ValueError) as error:
         raise BagError(f"{topic.name}: the type {topic.type_name} is not known: {error}") from None

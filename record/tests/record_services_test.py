@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import baton
 import pytest
 from baton.srv.std_srvs import SetBool
 from baton_record.bag_errors import BagError
+from baton_record.bag_source import open_bag
+from baton_record.bag_types import class_of
 from baton_record.play_player import Player
 from baton_record.verbs.bag import command as bag_command
 from click.testing import CliRunner
@@ -156,12 +159,12 @@ string message
 REQUEST = bytes([0, 1, 0, 0, 1, *bytes(39), 1, 0, 0, 0, 1, *bytes(7)])
 
 
-def play_events(path, *events):
+def play_events(path, *events, definition=EVENT):
     """How many requests are sent, and what the player says, when a bag has these events."""
     with open(path, "wb") as file:
         writer = Writer(file)
         writer.start("ros2")
-        schema = writer.register_schema("std_srvs/srv/SetBool_Event", "ros2msg", EVENT.encode())
+        schema = writer.register_schema("std_srvs/srv/SetBool_Event", "ros2msg", definition.encode())
         channel = writer.register_channel("/switch/_service_event", "cdr", schema)
         for number, event in enumerate(events):
             writer.add_message(channel, number, event, number)
@@ -185,6 +188,20 @@ def test_a_damaged_event_is_left_out_and_those_after_it_are_sent(lamp, tmp_path,
     played, said = play_events(tmp_path / "bag.mcap", REQUEST, damaged, REQUEST)
     assert played == 2
     assert len(said) == 1 and "/switch/_service_event: an event cannot be read, so it is left out" in said[0]
+
+
+def test_events_are_played_whose_definition_is_the_service_s_as_in_bags_of_rosbag2(lamp, tmp_path):
+    bag = tmp_path / "bag.mcap"
+    assert play_events(bag, REQUEST, REQUEST, definition="bool data\n---\nbool success\nstring message\n") == (2, [])
+    for new in ("db", "back.mcap"):
+        words = ["convert", str(bag), str(tmp_path / new), *(["--storage", "sqlite3"] if new == "db" else [])]
+        assert CliRunner().invoke(bag_command, words).exit_code == 0
+        bag = tmp_path / new
+        with open_bag(bag) as opened:
+            (topic,) = opened.topics
+            assert class_of(topic)._struct.hash == SetBool.Event._struct.hash
+            assert class_of(replace(topic, definition=None)) is SetBool.Event
+            assert [bytes(message.data) for message in opened.messages()] == [REQUEST] * 2
 
 
 def test_events_are_published_as_any_message_by_default(asked):

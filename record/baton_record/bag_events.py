@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Definitions of the events of services, which rosbag2 does not write: it has the text of the service (.srv) in their place.
+
+Thread rules: pure functions.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LINE = "=" * 80
+_NESTED = re.compile(r"^={3,}\s*$", re.MULTILINE)
+_HALVES = re.compile(r"^---\s*$", re.MULTILINE)
+_TIME = "builtin_interfaces/Time"
+# What every event has in front (docs/guides/record.md, "Services").
+_INFO = f"""{_LINE}
+MSG: service_msgs/ServiceEventInfo
+uint8 REQUEST_SENT=0
+uint8 REQUEST_RECEIVED=1
+uint8 RESPONSE_SENT=2
+uint8 RESPONSE_RECEIVED=3
+uint8 event_type
+{_TIME} stamp
+uint8[16] client_gid
+int64 sequence_number
+"""
+
+
+def definition_of(type_name: str, text: str) -> str:
+    """The definition of a type, given what a bag has for it: for the events of a service that may be the service's text."""
+    end = _NESTED.search(text)
+    own, nested = (text[: end.start()], text[end.start() :]) if end else (text, "")
+    halves = _HALVES.split(own)
+    if not type_name.endswith("_Event") or len(halves) != 2:
+        return text
+    service = type_name.removesuffix("_Event")
+    out = (
+        f"service_msgs/ServiceEventInfo info\n{service}_Request[<=1] request\n{service}_Response[<=1] response\n{_INFO}"
+    )
+    for part, half in zip(("Request", "Response"), halves, strict=True):
+        out += f"{_LINE}\nMSG: {service}_{part}\n{half.strip()}\n"
+    if not re.search(r"^MSG: builtin_interfaces/(msg/)?Time\s*$", nested, re.MULTILINE):
+        out += f"{_LINE}\nMSG: {_TIME}\nint32 sec\nuint32 nanosec\n"
+    return out + nested

@@ -356,16 +356,6 @@ def test_what_cannot_be_played_is_left_out_with_a_sentence_or_refused(tmp_path):
         assert player.topics == [] and "json" in said[-1]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"rate": 0}, {"rate": -1}, {"clock": 0}, {"duration": 0}, {"start": -1}],
-    ids=lambda wrong: next(iter(wrong)),
-)
-def test_numbers_that_mean_nothing_are_refused(ten, wrong):
-    with pytest.raises(BagError, match=next(iter(wrong))):
-        Player(ten, **wrong)
-
-
 def test_no_byte_of_an_uncompressed_file_is_copied_before_the_loan(tmp_path):
     rows = [("/a", STRING, START_NS + n, text("x" * 1000)) for n in range(10)]
     bag = write_mcap(tmp_path / "bag.mcap", rows, compression=CompressionType.NONE, chunk_size=3000)
@@ -538,11 +528,11 @@ def test_a_clock_ends_in_2038_and_says_so(tmp_path):
         assert said == ["/clock is not published: its seconds end in 2038, and the bag's time is later"]
 
 
-@pytest.mark.parametrize("number", [float("inf"), float("nan"), -1.0])
 @pytest.mark.parametrize("name", ["rate", "start", "duration", "clock"])
-def test_numbers_without_meaning_are_refused(ten, name, number):
-    with pytest.raises(BagError, match=f"{name} is a number (above 0|from 0 on), not"):
-        Player(ten, **{name: number})
+def test_numbers_without_meaning_are_refused(ten, name):
+    for number in (float("inf"), float("nan"), -1.0, *(() if name == "start" else (0,))):
+        with pytest.raises(BagError, match=f"{name} is a number (above 0|from 0 on), not"):
+            Player(ten, **{name: number})
 
 
 def test_a_jump_and_a_rate_have_numbers(ten):

@@ -2,6 +2,7 @@
 """Programs of one ROS 2 beside programs of another one: they share topics and services, and each refuses the other's library."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -87,6 +88,22 @@ def test_a_preloaded_library_that_was_built_for_another_ros2_is_refused_by_name(
         return
     assert f"librmw_baton_cpp.so was built for {titles(library)}, and this program's librmw" in done.stderr
     assert f"use the librmw_baton_cpp.so that was built for {titles(program)}" in done.stderr
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_the_first_call_refuses_a_librmw_implementation_with_the_functions_of_humble(processes, tmp_path, later):
+    # Any library with the functions of an RMW of a later ROS 2, and any one without.
+    stands_for_it = tmp_path / "librmw_implementation.so"
+    shutil.copy(TESTED.library if later else TESTED.prefix / "lib/librcutils.so", stands_for_it)
+    done = subprocess.run(
+        [TESTED.python, "-c", f"import ctypes\nctypes.CDLL('{stands_for_it.name}')\n{FIRST_CALL}", TESTED.library],
+        env=environment("plain", processes.domain, LD_LIBRARY_PATH=str(tmp_path)),
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result, said = done.stdout.split("\n", 1)
+    assert result == ("0 True" if later else "1 False")
+    assert later or "and this program's librmw_implementation.so is of ROS 2 Humble: use the" in said
 
 
 @pytest.mark.parametrize(("program", "library"), [*DIFFERENT, *((each, each) for each in DISTRIBUTIONS.values())])

@@ -66,19 +66,19 @@ std::string name_of(std::size_t options_bytes) {
   return names.empty() ? "a ROS 2 whose rmw_init_options_t has " + std::to_string(options_bytes) + " bytes" : names;
 }
 
-std::string refusal(const std::string& file, std::size_t options_bytes) {
-  const std::string own = name_of(sizeof(rmw_init_options_t)), theirs = name_of(options_bytes);
+}  // namespace
+
+std::string refusal(const std::string& file, const std::string& theirs) {
+  const std::string own = name_of(sizeof(rmw_init_options_t));
   return "librmw_baton_cpp.so was built for " + own + ", and this program's " + file + " is of " + theirs +
          ": use the librmw_baton_cpp.so that was built for " + theirs + " (docs/guides/ros2.md)";
 }
-
-}  // namespace
 
 std::string refusal_of_librmw() {
   const std::size_t options = size_returned_by(rmw_get_zero_initialized_init_options);
   const std::size_t context = size_returned_by(rmw_get_zero_initialized_context);
   if (options == sizeof(rmw_init_options_t) && context == sizeof(rmw_context_t)) return "";
-  return refusal("librmw.so", options);
+  return refusal("librmw.so", name_of(options));
 }
 
 std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init_options_fini) fini,
@@ -96,7 +96,7 @@ std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init
   keep(&room);
   const std::size_t bytes = written(room);
   if (bytes != sizeof(rmw_init_options_t))
-    return refusal(file, bytes);  // the options are leaked: their end has a size, too
+    return refusal(file, name_of(bytes));  // the options are leaked: their end has a size, too
   if (fini(options) != RMW_RET_OK) rcutils_reset_error();
   return "";
 }

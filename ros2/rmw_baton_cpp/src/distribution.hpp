@@ -17,5 +17,7 @@ std::string refusal_of_librmw();
 /// The same for another RMW, whose library is `file`, by its two functions of these names.
 std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init_options_fini) fini,
                        const std::string& file);
+/// What is wrong, and the way out, where `file` is of the ROS 2 `theirs`.
+std::string refusal(const std::string& file, const std::string& theirs);
 
 }  // namespace baton::rmw

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "baton/rosidl/ros2_version.hpp"
 #include "distribution.hpp"
 #include "handles.hpp"
 #include "interface.hpp"
@@ -51,6 +52,18 @@ std::string refusal_of_rcl() {
   return why;
 }
 
+/// A librmw_implementation.so has the functions of its own ROS 2's rmw.h, where a librmw.so of another ROS 2 was loaded first: that of a
+/// library of the build tree, which is preloaded.
+std::string refusal_of_implementation() {
+  constexpr const char* kFile = "librmw_implementation.so";
+  void* const library = ::dlopen(kFile, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return "";
+  const bool is_later = ::dlsym(library, "rmw_count_services") != nullptr;  // than Humble
+  ::dlclose(library);
+  if (is_later == !BATON_ROS2_HUMBLE) return "";
+  return refusal(kFile, is_later ? "a later ROS 2" : "ROS 2 Humble");
+}
+
 rmw_ret_t check_context(const rmw_context_t* context) {
   if (context == nullptr) return refuse_null();
   if (context->implementation_identifier == nullptr || context->impl == nullptr)
@@ -65,6 +78,7 @@ extern "C" {
 rmw_ret_t rmw_init_options_init(rmw_init_options_t* init_options, rcutils_allocator_t allocator) try {
   static const std::string refusal = [] {
     std::string why = refusal_of_librmw();
+    if (why.empty()) why = refusal_of_implementation();
     return why.empty() ? refusal_of_rcl() : why;
   }();
   if (!refusal.empty()) {

@@ -20,6 +20,7 @@
 #include "baton/os/termination.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "bridge.hpp"
+#include "discovery.hpp"
 #include "log.hpp"
 
 namespace {
@@ -73,7 +74,7 @@ SideOptions side_options(std::string label, int domain) {
 
 SideOptions other_options(const std::string& rmw, int domain) {
   SideOptions options = side_options(rmw, ros2_domain(domain));
-  options.discovery = Discovery::of_environment();
+  options.discovers = true;
   options.enforce_security = variable("ROS_SECURITY_STRATEGY") == "Enforce";
   options.security_root = security_root(options.enclave, options.enforce_security);
   return options;

@@ -2,6 +2,7 @@
 #include "discovery.hpp"
 
 #include <sstream>
+#include <vector>
 
 #include "baton/os/environment.hpp"
 #include "baton/rosidl/ros2_version.hpp"
@@ -16,54 +17,42 @@ std::string variable(const char* name) {
 
 #if BATON_ROS2_HUMBLE
 
-Discovery Discovery::of_environment() {
-  Discovery discovery;
-  if (variable("ROS_LOCALHOST_ONLY") == "1") discovery.range = Range::kLocalhost;
-  return discovery;
-}
-
-void Discovery::apply(rmw_init_options_t* options) const {
-  if (range == Range::kLocalhost) options->localhost_only = RMW_LOCALHOST_ONLY_ENABLED;
+void set_discovery(rmw_init_options_t* options) {
+  if (variable("ROS_LOCALHOST_ONLY") == "1") options->localhost_only = RMW_LOCALHOST_ONLY_ENABLED;
 }
 
 std::size_t count_servers(const RmwLibrary&, const rmw_node_t*, const char*) { return 0; }
 
 #else
 
-Discovery Discovery::of_environment() {
-  Discovery discovery;
+void set_discovery(rmw_init_options_t* options) {
+  rmw_discovery_options_t& discovery = options->discovery_options;
+  std::vector<std::string> peers;
+  std::istringstream list(variable("ROS_STATIC_PEERS"));
+  for (std::string peer; std::getline(list, peer, ';');)
+    if (!peer.empty()) peers.push_back(peer);
+  if (!peers.empty()) {
+    rcutils_allocator_t memory = rcutils_get_default_allocator();
+    require(rmw_discovery_options_init(&discovery, peers.size(), &memory), "no memory");
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      peers[i].copy(discovery.static_peers[i].peer_address, RMW_DISCOVERY_OPTIONS_STATIC_PEERS_MAX_LENGTH - 1);
+  }
   const std::string range = variable("ROS_AUTOMATIC_DISCOVERY_RANGE");
   if (range == "OFF")
-    discovery.range = Range::kOff;
+    discovery.automatic_discovery_range = RMW_AUTOMATIC_DISCOVERY_RANGE_OFF;
   else if (range == "LOCALHOST" || (range.empty() && variable("ROS_LOCALHOST_ONLY") == "1"))
-    discovery.range = Range::kLocalhost;
+    discovery.automatic_discovery_range = RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST;
   else if (range == "SYSTEM_DEFAULT")
-    discovery.range = Range::kSystemDefault;
-  else if (!range.empty() && range != "SUBNET")
+    discovery.automatic_discovery_range = RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT;
+  else if (range.empty() || range == "SUBNET")
+    discovery.automatic_discovery_range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
+  else
     throw BridgeError("ROS_AUTOMATIC_DISCOVERY_RANGE is '" + range + "'");
-  std::istringstream peers(variable("ROS_STATIC_PEERS"));
-  for (std::string peer; std::getline(peers, peer, ';');)
-    if (!peer.empty()) discovery.static_peers.push_back(peer);
-  return discovery;
-}
-
-void Discovery::apply(rmw_init_options_t* options) const {
-  constexpr rmw_automatic_discovery_range_t kRanges[] = {
-      RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET, RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT,
-      RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST, RMW_AUTOMATIC_DISCOVERY_RANGE_OFF};  // in the order of Range
-  if (!static_peers.empty()) {
-    rcutils_allocator_t memory = rcutils_get_default_allocator();
-    require(rmw_discovery_options_init(&options->discovery_options, static_peers.size(), &memory), "no memory");
-    for (std::size_t i = 0; i < static_peers.size(); ++i)
-      static_peers[i].copy(options->discovery_options.static_peers[i].peer_address,
-                           RMW_DISCOVERY_OPTIONS_STATIC_PEERS_MAX_LENGTH - 1);
-  }
-  options->discovery_options.automatic_discovery_range = kRanges[static_cast<std::size_t>(range)];
 }
 
 std::size_t count_servers(const RmwLibrary& library, const rmw_node_t* node, const char* service) {
   std::size_t count = 0;
-  if (library.rmw_count_services(node, service, &count) != RMW_RET_OK) last_rmw_error();
+  forget(library.rmw_count_services(node, service, &count));
   return count;
 }
 

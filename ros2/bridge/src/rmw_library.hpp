@@ -3,6 +3,8 @@
 // Thread rules: immutable once loaded. Never unloaded, for an RMW's threads may outlive main().
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -33,6 +35,10 @@ RmwLibrary load_rmw(const std::string& name);
 
 /// The text of the last error of rmw's functions in this thread, which is forgotten with that.
 std::string last_rmw_error();
+/// For a function whose failure changes nothing for the caller: its error is not left for the next one.
+inline void forget(rmw_ret_t result) {
+  if (result != RMW_RET_OK) last_rmw_error();
+}
 /// Throws BridgeError with `what` and the last error unless `result` is RMW_RET_OK.
 void require(rmw_ret_t result, const std::string& what);
 /// The same for a function that returns an object, null after an error.
@@ -41,5 +47,8 @@ T* require(T* made, const std::string& what) {
   if (made == nullptr) throw BridgeError(what + ": " + last_rmw_error());
   return made;
 }
+/// An object of an RMW, with the function that ends it.
+template <class T>
+using Owned = std::unique_ptr<T, std::function<void(T*)>>;
 
 }  // namespace baton::bridge

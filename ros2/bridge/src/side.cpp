@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "discovery.hpp"
 #include "log.hpp"
 #include "rcutils/allocator.h"
 #include "rcutils/strdup.h"
@@ -18,23 +19,12 @@ constexpr const char* kAnnouncementType = "rcl_interfaces/msg/Log";
 
 rcutils_allocator_t allocator() { return rcutils_get_default_allocator(); }
 
-/// Ends what an RMW has filled.
+/// What an RMW made at `node`. Throws BridgeError if it made nothing: "cannot publish /image on Baton".
 template <class T>
-class Filled {
- public:
-  Filled(T value, rmw_ret_t (*end)(T*)) : value_(value), end_(end) {}
-  ~Filled() {
-    if (end_(&value_) != RMW_RET_OK) last_rmw_error();
-  }
-  Filled(const Filled&) = delete;
-  Filled& operator=(const Filled&) = delete;
-  T* operator->() { return &value_; }
-  T* get() { return &value_; }
-
- private:
-  T value_;
-  rmw_ret_t (*end_)(T*);
-};
+Owned<T> made_at(const RmwNode& node, T* made, rmw_ret_t (*end)(rmw_node_t*, T*), const std::string& what) {
+  require(made, "cannot " + what + " on " + node.side().label());
+  return {made, [of = node.handle(), end](T* object) { forget(end(of, object)); }};
+}
 
 Filled<rmw_names_and_types_t> no_names() {
   return {rmw_get_zero_initialized_names_and_types(), rmw_names_and_types_fini};
@@ -60,10 +50,11 @@ RmwNode::RmwNode(RmwSide& side, const RmwNodeName& name)
     : side_(side),
       name_(name),
       handle_(require(side.rmw().rmw_create_node(&side.context_, name.name.c_str(), name.space.c_str()),
-                      "cannot make the node " + name.name + " on " + side.label())) {}
+                      "cannot make the node " + name.name + " on " + side.label()),
+              [&rmw = side.rmw()](rmw_node_t* node) { forget(rmw.rmw_destroy_node(node)); }) {}
 
 RmwNode::~RmwNode() {
-  if (side_.rmw().rmw_destroy_node(handle_) != RMW_RET_OK) last_rmw_error();
+  handle_.reset();
   const std::lock_guard<std::mutex> lock(side_.mutex_);
   const auto found = side_.nodes_.find(name_);
   if (found != side_.nodes_.end() && found->second.expired()) side_.nodes_.erase(found);
@@ -73,94 +64,85 @@ RmwWriter::RmwWriter(NodePtr node, const std::string& type, const std::string& t
     : node_(std::move(node)), asserts_(qos.liveliness == RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC) {
   const RmwLibrary& rmw = node_->side().rmw();
   const rmw_publisher_options_t options = rmw_get_default_publisher_options();
-  handle_ = require(rmw.rmw_create_publisher(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
-                    "cannot publish " + topic + " on " + node_->side().label());
+  handle_ =
+      made_at(*node_, rmw.rmw_create_publisher(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
+              rmw.rmw_destroy_publisher, "publish " + topic);
   rmw_gid_t gid{};
-  if (rmw.rmw_get_gid_for_publisher(handle_, &gid) != RMW_RET_OK) last_rmw_error();
+  forget(rmw.rmw_get_gid_for_publisher(handle_.get(), &gid));
   std::copy_n(gid.data, gid_.size(), gid_.begin());
   const std::lock_guard<std::mutex> lock(node_->side().mutex_);
   node_->side().own_writers_.insert(gid_);
 }
 
 RmwWriter::~RmwWriter() {
-  RmwSide& side = node_->side();
-  if (side.rmw().rmw_destroy_publisher(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
-  const std::lock_guard<std::mutex> lock(side.mutex_);
-  side.own_writers_.erase(gid_);
+  handle_.reset();
+  const std::lock_guard<std::mutex> lock(node_->side().mutex_);
+  node_->side().own_writers_.erase(gid_);
 }
 
 bool RmwWriter::publish(const rmw_serialized_message_t& message) {
   const RmwLibrary& rmw = node_->side().rmw();
-  if (asserts_ && rmw.rmw_publisher_assert_liveliness(handle_) != RMW_RET_OK) last_rmw_error();
-  return rmw.rmw_publish_serialized_message(handle_, &message, nullptr) == RMW_RET_OK;
+  if (asserts_) forget(rmw.rmw_publisher_assert_liveliness(handle_.get()));
+  return rmw.rmw_publish_serialized_message(handle_.get(), &message, nullptr) == RMW_RET_OK;
 }
 
 std::size_t RmwWriter::matched() const {
   std::size_t count = 0;
-  if (node_->side().rmw().rmw_publisher_count_matched_subscriptions(handle_, &count) != RMW_RET_OK) last_rmw_error();
+  forget(node_->side().rmw().rmw_publisher_count_matched_subscriptions(handle_.get(), &count));
   return count;
 }
 
 bool RmwWriter::acknowledged() const {
-  const rmw_ret_t result = node_->side().rmw().rmw_publisher_wait_for_all_acked(handle_, {0, 0});
-  if (result != RMW_RET_OK) last_rmw_error();
+  const rmw_ret_t result = node_->side().rmw().rmw_publisher_wait_for_all_acked(handle_.get(), {0, 0});
+  forget(result);
   return result != RMW_RET_TIMEOUT;  // an RMW that cannot tell does not hold the writer up
 }
 
 RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
                      Callback callback)
-    : Waitable(Kind::reader, std::move(node), topic),
-      callback_(std::move(callback)),
-      message_(rmw_get_zero_initialized_serialized_message()) {
+    : Waitable(Kind::reader, std::move(node), topic), callback_(std::move(callback)) {
   rmw_subscription_options_t options = rmw_get_default_subscription_options();
   options.ignore_local_publications = node_->side().ignores_own();
-  handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
-                    "cannot subscribe " + topic + " on " + node_->side().label());
   rcutils_allocator_t memory = allocator();
-  require(rmw_serialized_message_init(&message_, 0, &memory), "no memory");
-}
-
-RmwReader::~RmwReader() {
-  if (rmw().rmw_destroy_subscription(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
-  if (rmw_serialized_message_fini(&message_) != RMW_RET_OK) last_rmw_error();
+  require(rmw_serialized_message_init(message_.get(), 0, &memory), "no memory");
+  handle_ =
+      made_at(*node_, rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
+              rmw().rmw_destroy_subscription, "subscribe " + topic);
 }
 
 std::size_t RmwReader::matched() const {
   std::size_t count = 0;
-  if (rmw().rmw_subscription_count_matched_publishers(handle_, &count) != RMW_RET_OK) last_rmw_error();
+  forget(rmw().rmw_subscription_count_matched_publishers(handle_.get(), &count));
   return count;
 }
 
 bool RmwReader::take() {
   bool taken = false;
   rmw_message_info_t info = rmw_get_zero_initialized_message_info();
-  if (rmw().rmw_take_serialized_message_with_info(handle_, &message_, &taken, &info, nullptr) != RMW_RET_OK) {
+  if (rmw().rmw_take_serialized_message_with_info(handle_.get(), message_.get(), &taken, &info, nullptr) !=
+      RMW_RET_OK) {
     log_line(node_->side().label() + " could not give a message: " + last_rmw_error());
     return taken;
   }
   if (!taken) return false;
   Gid gid;
   std::copy_n(info.publisher_gid.data, gid.size(), gid.begin());
-  if (!node_->side().is_own(gid)) callback_(gid, message_);
+  if (!node_->side().is_own(gid)) callback_(gid, *message_.get());
   return true;
 }
 
 RmwServer::RmwServer(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
                      Callback callback)
     : Waitable(Kind::server, node, node->side().request_topic(service)), type_(type), callback_(std::move(callback)) {
-  handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &qos),
-                    "cannot serve " + service + " on " + node_->side().label());
-}
-
-RmwServer::~RmwServer() {
-  if (rmw().rmw_destroy_service(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+  handle_ = made_at(*node_, rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &qos),
+                    rmw().rmw_destroy_service, "serve " + service);
 }
 
 bool RmwServer::take() {
   bool taken = false;
   rmw_service_info_t header{};
   const Native request = type_.make_request();
-  if (!request || rmw().rmw_take_request(handle_, &header, request.get(), &taken) != RMW_RET_OK) {
+  if (!request || rmw().rmw_take_request(handle_.get(), &header, request.get(), &taken) != RMW_RET_OK) {
     log_line(node_->side().label() + " could not give a request: " + last_rmw_error());
     return taken;
   }
@@ -169,25 +151,22 @@ bool RmwServer::take() {
 }
 
 void RmwServer::respond(rmw_request_id_t request, const Native& response) {
-  require(rmw().rmw_send_response(handle_, &request, response.get()), "cannot answer on " + node_->side().label());
+  require(rmw().rmw_send_response(handle_.get(), &request, response.get()),
+          "cannot answer on " + node_->side().label());
 }
 
 RmwClient::RmwClient(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
                      Callback callback)
     : Waitable(Kind::client, std::move(node), ""), type_(type), callback_(std::move(callback)) {
-  handle_ = require(rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &qos),
-                    "cannot call " + service + " on " + node_->side().label());
-}
-
-RmwClient::~RmwClient() {
-  if (rmw().rmw_destroy_client(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+  handle_ = made_at(*node_, rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &qos),
+                    rmw().rmw_destroy_client, "call " + service);
 }
 
 bool RmwClient::take() {
   bool taken = false;
   rmw_service_info_t header{};
   const Native response = type_.make_response();
-  if (!response || rmw().rmw_take_response(handle_, &header, response.get(), &taken) != RMW_RET_OK) {
+  if (!response || rmw().rmw_take_response(handle_.get(), &header, response.get(), &taken) != RMW_RET_OK) {
     log_line(node_->side().label() + " could not give a response: " + last_rmw_error());
     return taken;
   }
@@ -197,13 +176,13 @@ bool RmwClient::take() {
 
 bool RmwClient::server_is_there() const {
   bool there = false;
-  if (rmw().rmw_service_server_is_available(node_->handle(), handle_, &there) != RMW_RET_OK) last_rmw_error();
+  forget(rmw().rmw_service_server_is_available(node_->handle(), handle_.get(), &there));
   return there;
 }
 
 std::int64_t RmwClient::request(const Native& message) {
   std::int64_t number = 0;
-  require(rmw().rmw_send_request(handle_, message.get(), &number), "cannot call on " + node_->side().label());
+  require(rmw().rmw_send_request(handle_.get(), message.get(), &number), "cannot call on " + node_->side().label());
   return number;
 }
 
@@ -217,7 +196,7 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   init.instance_id = 1;
   init.domain_id = options.domain;
   init.enclave = rcutils_strdup(options.enclave.c_str(), allocator());
-  options.discovery.apply(&init);
+  if (options.discovers) set_discovery(&init);
   if (!options.security_root.empty()) {
     init.security_options.security_root_path = rcutils_strdup(options.security_root.c_str(), allocator());
     init.security_options.enforce_security =
@@ -225,9 +204,10 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   }
   const rmw_ret_t result = library_.rmw_init(&init, &context_);
   const std::string error = result == RMW_RET_OK ? "" : last_rmw_error();
-  if (library_.rmw_init_options_fini(&init) != RMW_RET_OK) last_rmw_error();
+  forget(library_.rmw_init_options_fini(&init));
   if (result != RMW_RET_OK) throw BridgeError("cannot start " + options.label + ": " + error);
-  wake_ = require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label);
+  wake_ = {require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label),
+           [this](rmw_guard_condition_t* guard) { forget(library_.rmw_destroy_guard_condition(guard)); }};
   self_ = std::make_shared<RmwNode>(*this, RmwNodeName{"/", options.announces ? options.bridge : kBridge});
   if (options.announces)
     announcement_ = std::make_unique<RmwWriter>(self_, kAnnouncementType, kAnnouncementTopic, rmw_qos_profile_default);
@@ -236,9 +216,9 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
 RmwSide::~RmwSide() {
   announcement_.reset();
   self_.reset();
-  if (library_.rmw_destroy_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
-  if (library_.rmw_shutdown(&context_) != RMW_RET_OK || library_.rmw_context_fini(&context_) != RMW_RET_OK)
-    last_rmw_error();
+  wake_.reset();
+  forget(library_.rmw_shutdown(&context_));
+  forget(library_.rmw_context_fini(&context_));
 }
 
 NodePtr RmwSide::node(const RmwNodeName& name) {
@@ -262,9 +242,7 @@ void RmwSide::add(const std::shared_ptr<Waitable>& waitable) {
   let_go();
 }
 
-void RmwSide::let_go() {
-  if (library_.rmw_trigger_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
-}
+void RmwSide::let_go() { forget(library_.rmw_trigger_guard_condition(wake_.get())); }
 
 void RmwSide::stop() {
   stopping_.store(true, std::memory_order_relaxed);
@@ -279,9 +257,9 @@ bool RmwSide::is_own(const Gid& gid) const {
 void RmwSide::run() {
   auto* graph_changed = const_cast<rmw_guard_condition_t*>(
       require(library_.rmw_node_get_graph_guard_condition(self_->handle()), "no graph on " + label()));
-  rmw_wait_set_t* wait_set = require(library_.rmw_create_wait_set(&context_, 0), "cannot wait on " + label());
-  while (!stopping_.load(std::memory_order_relaxed)) wait_once(graph_changed, wait_set);
-  if (library_.rmw_destroy_wait_set(wait_set) != RMW_RET_OK) last_rmw_error();
+  const Owned<rmw_wait_set_t> wait_set{require(library_.rmw_create_wait_set(&context_, 0), "cannot wait on " + label()),
+                                       [this](rmw_wait_set_t* set) { forget(library_.rmw_destroy_wait_set(set)); }};
+  while (!stopping_.load(std::memory_order_relaxed)) wait_once(graph_changed, wait_set.get());
 }
 
 void RmwSide::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set) {
@@ -361,8 +339,8 @@ std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, c
                                                   return rmw_topic_endpoint_info_array_fini(array, &its);
                                                 });
   auto* ask = writers ? library_.rmw_get_publishers_info_by_topic : library_.rmw_get_subscriptions_info_by_topic;
-  if (ask(self_->handle(), &memory, topic.c_str(), raw, found.get()) != RMW_RET_OK) last_rmw_error();  // it has gone
-  std::map<RmwNodeName, std::size_t> own;  // that are still to be left out
+  forget(ask(self_->handle(), &memory, topic.c_str(), raw, found.get()));  // an error: it has gone
+  std::map<RmwNodeName, std::size_t> own;                                  // that are still to be left out
   for (std::size_t i = 0; i < found->size; ++i) {
     const rmw_topic_endpoint_info_t& info = found->info_array[i];
     RmwEndpoint endpoint{

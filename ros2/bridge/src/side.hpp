@@ -18,7 +18,6 @@
 #include <tuple>
 #include <vector>
 
-#include "discovery.hpp"
 #include "rmw_library.hpp"
 #include "types.hpp"
 
@@ -49,6 +48,22 @@ struct SideGraph {
   bool joined = false;           ///< other bridges join this side with the one where this bridge announces itself
 };
 
+/// Ends what an RMW has filled.
+template <class T>
+class Filled {
+ public:
+  Filled(T value, rmw_ret_t (*end)(T*)) : value_(value), end_(end) {}
+  ~Filled() { forget(end_(&value_)); }
+  Filled(const Filled&) = delete;
+  Filled& operator=(const Filled&) = delete;
+  T* operator->() { return &value_; }
+  T* get() { return &value_; }
+
+ private:
+  T value_;
+  rmw_ret_t (*end_)(T*);
+};
+
 class RmwSide;
 
 /// A node of the bridge, with the name of the node of the other side for which it stands.
@@ -56,17 +71,15 @@ class RmwNode {
  public:
   RmwNode(RmwSide& side, const RmwNodeName& name);
   ~RmwNode();
-  RmwNode(const RmwNode&) = delete;
-  RmwNode& operator=(const RmwNode&) = delete;
 
   RmwSide& side() const { return side_; }
   const RmwNodeName& name() const { return name_; }
-  rmw_node_t* handle() const { return handle_; }
+  rmw_node_t* handle() const { return handle_.get(); }
 
  private:
   RmwSide& side_;
   RmwNodeName name_;
-  rmw_node_t* handle_;
+  Owned<rmw_node_t> handle_;
 };
 using NodePtr = std::shared_ptr<RmwNode>;
 
@@ -74,8 +87,6 @@ class RmwWriter {
  public:
   RmwWriter(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos);
   ~RmwWriter();
-  RmwWriter(const RmwWriter&) = delete;
-  RmwWriter& operator=(const RmwWriter&) = delete;
 
   /// False after an error; the text is last_rmw_error().
   bool publish(const rmw_serialized_message_t& message);
@@ -85,7 +96,7 @@ class RmwWriter {
 
  private:
   NodePtr node_;
-  rmw_publisher_t* handle_;
+  Owned<rmw_publisher_t> handle_;
   Gid gid_{};
   bool asserts_ = false;  ///< liveliness MANUAL_BY_TOPIC
 };
@@ -118,15 +129,14 @@ class RmwReader final : public Waitable {
   using Callback = std::function<void(const Gid& writer, const rmw_serialized_message_t& message)>;
   RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
             Callback callback);
-  ~RmwReader() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   std::size_t matched() const;
 
  private:
   Callback callback_;
-  rmw_subscription_t* handle_;
-  rmw_serialized_message_t message_;
+  Filled<rmw_serialized_message_t> message_{rmw_get_zero_initialized_serialized_message(), rcutils_uint8_array_fini};
+  Owned<rmw_subscription_t> handle_;
 };
 
 class RmwServer final : public Waitable {
@@ -134,7 +144,6 @@ class RmwServer final : public Waitable {
   using Callback = std::function<void(const rmw_request_id_t& request, const Native& message)>;
   RmwServer(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
             Callback callback);
-  ~RmwServer() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   /// Throws BridgeError.
@@ -143,7 +152,7 @@ class RmwServer final : public Waitable {
  private:
   ServiceType type_;
   Callback callback_;
-  rmw_service_t* handle_;
+  Owned<rmw_service_t> handle_;
 };
 
 class RmwClient final : public Waitable {
@@ -151,7 +160,6 @@ class RmwClient final : public Waitable {
   using Callback = std::function<void(std::int64_t request, const Native& message)>;
   RmwClient(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
             Callback callback);
-  ~RmwClient() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   bool server_is_there() const;
@@ -161,7 +169,7 @@ class RmwClient final : public Waitable {
  private:
   ServiceType type_;
   Callback callback_;
-  rmw_client_t* handle_;
+  Owned<rmw_client_t> handle_;
 };
 
 struct SideOptions {
@@ -174,7 +182,7 @@ struct SideOptions {
   std::string enclave = "/";
   std::string security_root;  ///< folder of the enclave's files; empty: no security
   bool enforce_security = false;
-  Discovery discovery;
+  bool discovers = false;  ///< whether the environment says how far discovery reaches
   /// Whether subscriptions ignore what this side publishes. rmw_fastrtps_cpp then loses the news of other messages behind local ones.
   bool ignores_own = false;
   /// What stands around a service's name in that of the topic of its requests: as RMWs on DDS have it.
@@ -239,7 +247,7 @@ class RmwSide {
   SideOptions options_;
   std::function<void()> on_graph_change_;
   rmw_context_t context_;
-  rmw_guard_condition_t* wake_ = nullptr;
+  Owned<rmw_guard_condition_t> wake_;
   NodePtr self_;
   std::unique_ptr<RmwWriter> announcement_;  ///< publishes nothing: the link shows a node for its publishers alone
   std::atomic<bool> stopping_{false};        // relaxed: let_go() orders it through the RMW's lock

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdint>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -19,64 +18,35 @@ namespace {
 
 using namespace std::chrono_literals;
 using Number = std_msgs::msg::UInt64;
-constexpr auto kLimit = 200s;
 
 const rosidl_message_type_support_t* type() {
   return rosidl_typesupport_cpp::get_message_type_support_handle<Number>();
 }
 
-void until(const std::function<bool()>& condition, const char* what) {
-  const auto end = std::chrono::steady_clock::now() + kLimit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) fail(what);
-    std::this_thread::sleep_for(1ms);
-  }
+rmw_qos_profile_t qos_of(bool durable, std::size_t depth) {
+  rmw_qos_profile_t qos = with_depth(depth);
+  if (durable) qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
+  return qos;
 }
 
-struct Publisher {
-  rcl_node_t& node;
-  rcl_publisher_t it = rcl_get_zero_initialized_publisher();
-  explicit Publisher(Ros& ros, bool durable = false, const char* topic = "/called", std::size_t depth = 10)
-      : node(ros.node) {
-    rcl_publisher_options_t options = rcl_publisher_get_default_options();
-    options.qos.depth = depth;
-    if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
-    check(rcl_publisher_init(&it, &node, type(), topic, &options), "publisher");
-  }
-  ~Publisher() { check(rcl_publisher_fini(&it, &node), "publisher's end"); }
-  void publish(std::uint64_t value = 0) {
+struct Talker : Publisher {
+  explicit Talker(Ros& ros, bool durable = false, std::size_t depth = 10)
+      : Publisher(ros, type(), "/called", qos_of(durable, depth)) {}
+  void say(std::uint64_t value = 0) {
     Number number;
     number.data = value;
-    check(rcl_publish(&it, &number, nullptr), "publish");
-  }
-  std::size_t matched() const {
-    std::size_t count = 0;
-    check(rcl_publisher_get_subscription_count(&it, &count), "subscription count");
-    return count;
+    publish(&number);
   }
 };
 
-struct Subscription {
-  rcl_node_t& node;
-  rcl_subscription_t it = rcl_get_zero_initialized_subscription();
-  explicit Subscription(Ros& ros, bool durable = false, const char* topic = "/called", std::size_t depth = 10)
-      : node(ros.node) {
-    rcl_subscription_options_t options = rcl_subscription_get_default_options();
-    options.qos.depth = depth;
-    if (durable) options.qos.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL;
-    check(rcl_subscription_init(&it, &node, type(), topic, &options), "subscription");
-  }
-  ~Subscription() { check(rcl_subscription_fini(&it, &node), "subscription's end"); }
-  bool take(std::uint64_t* value = nullptr) {
+struct Listener : Subscription {
+  explicit Listener(Ros& ros, bool durable = false, std::size_t depth = 10)
+      : Subscription(ros, type(), "/called", qos_of(durable, depth)) {}
+  bool hear(std::uint64_t* value = nullptr) {
     Number number;
-    const rcl_ret_t result = rcl_take(&it, &number, nullptr, nullptr);
-    if (result == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
-      rcutils_reset_error();
-      return false;
-    }
-    check(result, "take");
-    if (value != nullptr) *value = number.data;
-    return true;
+    const bool taken = take(&number);
+    if (taken && value != nullptr) *value = number.data;
+    return taken;
   }
   void call(std::atomic<std::size_t>* counter) {
     const auto add = [](const void* user_data, std::size_t count) {
@@ -88,43 +58,43 @@ struct Subscription {
 
 /// Each of three callbacks, and what each is told of messages that nobody takes.
 void replaced(Ros& ros, bool more) {
-  Subscription subscription(ros);
-  Publisher publisher(ros);
-  until([&] { return publisher.matched() == 1; }, "no match");
+  Listener subscription(ros);
+  Talker publisher(ros);
+  publisher.wait_for(1);
   std::atomic<std::size_t> first{0}, second{0}, third{0};
   subscription.call(&first);
-  publisher.publish();
-  until([&] { return first >= 1; }, "the first callback was not called");
+  publisher.say();
+  until([&] { return first >= 1; }, "a call of the first callback");
   subscription.call(&second);
-  publisher.publish();
-  until([&] { return second >= 1; }, "the second callback was not called");
+  publisher.say();
+  until([&] { return second >= 1; }, "a call of the second callback");
   subscription.call(nullptr);
-  for (int i = 0; i < 3; ++i) publisher.publish();
+  for (int i = 0; i < 3; ++i) publisher.say();
   subscription.call(&third);
   subscription.call(&third);  // as rclcpp does
-  until([&] { return third >= 3; }, "the third callback was not called");
+  until([&] { return third >= 3; }, "a call of the third callback");
   std::size_t taken = 0;
-  until([&] { return (taken += subscription.take()) == 5; }, "not all was there");
+  until([&] { return (taken += subscription.hear()) == 5; }, "the last message");
   std::printf("[%zu, %zu, %zu, %zu]%s", first.load(), second.load(), third.load(), taken, more ? ", " : "]}\n");
 }
 
 /// How often a callback is told of messages that are there before it, and of those that come after.
 void counted(Ros& ros) {
   constexpr std::size_t kBefore = 5, kAfter = 40;
-  Publisher publisher(ros, true);
-  for (std::size_t i = 0; i < kBefore; ++i) publisher.publish();
-  Subscription subscription(ros, true);
+  Talker publisher(ros, true);
+  for (std::size_t i = 0; i < kBefore; ++i) publisher.say();
+  Listener subscription(ros, true);
   std::atomic<std::size_t> told{0};
   std::size_t taken = 0;
   subscription.call(&told);
   for (std::size_t i = 0; i <= kAfter; ++i) {
-    until([&] { return told >= kBefore + i; }, "the callback was not called");
-    until([&] { return (taken += subscription.take()) == kBefore + i; }, "not all was there");
-    publisher.publish();
+    until([&] { return told >= kBefore + i; }, "a call of the callback");
+    until([&] { return (taken += subscription.hear()) == kBefore + i; }, "the last message");
+    publisher.say();
   }
-  until([&] { return told > kBefore + kAfter; }, "the callback was not called");
+  until([&] { return told > kBefore + kAfter; }, "a call of the callback");
   // What came twice came before this one.
-  std::printf("{\"told\": %zu, \"taken\": %zu}\n", told.load(), taken + subscription.take());
+  std::printf("{\"told\": %zu, \"taken\": %zu}\n", told.load(), taken + subscription.hear());
 }
 
 /// As an events executor: takes once for each message that it was told of, and gets what was published.
@@ -133,11 +103,11 @@ struct Executor {
   std::size_t takes = 0;
   std::vector<std::uint64_t> taken;
   /// True if there was something to do.
-  bool run_once(Subscription& subscription) {
+  bool run_once(Listener& subscription) {
     if (takes == told) return false;
     ++takes;
     std::uint64_t value = 0;
-    if (subscription.take(&value)) taken.push_back(value);
+    if (subscription.hear(&value)) taken.push_back(value);
     return true;
   }
 };
@@ -145,10 +115,10 @@ struct Executor {
 /// The most that a callback was told of and nobody has taken yet, of many messages that wait.
 void many(Ros& ros) {
   constexpr std::size_t kMessages = 1000;
-  Subscription subscription(ros, false, "/called", kMessages);
-  Publisher publisher(ros, false, "/called", kMessages);
-  until([&] { return publisher.matched() == 1; }, "no match");
-  for (std::size_t i = 0; i < kMessages; ++i) publisher.publish(i);
+  Listener subscription(ros, false, kMessages);
+  Talker publisher(ros, false, kMessages);
+  publisher.wait_for(1);
+  for (std::size_t i = 0; i < kMessages; ++i) publisher.say(i);
   Executor executor;
   std::size_t most = 0;
   subscription.call(&executor.told);
@@ -158,23 +128,23 @@ void many(Ros& ros) {
         executor.run_once(subscription);
         return executor.taken.size() == kMessages;
       },
-      "a message that nobody was told of waits");
+      "the news of a message that waits");
   std::printf("{\"told\": %zu, \"most\": %zu}\n", executor.told.load(), most);
 }
 
 /// Callbacks come, are replaced and go while messages come.
 void executed(Ros& ros, bool durable) {
   constexpr std::size_t kMessages = 5000;
-  Subscription subscription(ros, durable, "/called", kMessages);
+  Listener subscription(ros, durable, kMessages);
   Ros other("other");
-  Publisher publisher(other, durable, "/called", kMessages);
-  until([&] { return publisher.matched() == 1; }, "no match");
+  Talker publisher(other, durable, kMessages);
+  publisher.wait_for(1);
   Executor executor;
   subscription.call(&executor.told);
   std::atomic<bool> done{false};
   std::thread talker([&] {
     for (std::size_t i = 0; i < kMessages; ++i) {
-      publisher.publish(i);
+      publisher.say(i);
       if (i % 20 == 0) std::this_thread::sleep_for(1ms);
     }
   });
@@ -191,43 +161,43 @@ void executed(Ros& ros, bool durable) {
         }
         return executor.taken.size() == kMessages;
       },
-      "a message that nobody was told of waits");
+      "the news of a message that waits");
   talker.join();
   done = true;
   changer.join();
   subscription.call(nullptr);
   const bool in_order = std::is_sorted(executor.taken.begin(), executor.taken.end());
-  std::printf("{\"in_order\": %s, \"more\": %d}\n", in_order ? "true" : "false", subscription.take() ? 1 : 0);
+  std::printf("{\"in_order\": %s, \"more\": %d}\n", in_order ? "true" : "false", subscription.hear() ? 1 : 0);
 }
 
 constexpr std::uint64_t kEnd = 999999;
 
 /// Three messages; and more when a line comes.
 void talk(Ros& ros) {
-  Publisher publisher(ros, false, "/called", 100);  // nothing gives way while its reader is slow
-  until([&] { return publisher.matched() == 1; }, "no match");
-  for (std::uint64_t i = 0; i < 3; ++i) publisher.publish(i);
+  Talker publisher(ros, false, 100);  // nothing gives way while its reader is slow
+  publisher.wait_for(1);
+  for (std::uint64_t i = 0; i < 3; ++i) publisher.say(i);
   std::getchar();
   for (std::uint64_t i = 3; i < 20; ++i) {
-    publisher.publish(i);
+    publisher.say(i);
     std::this_thread::sleep_for(10ms);
   }
-  publisher.publish(kEnd);
+  publisher.say(kEnd);
   std::getchar();
   std::printf("{}\n");
 }
 
 /// Three messages taken without a callback, and the others with one, after a publisher has come that Baton serves.
 void polled(Ros& ros) {
-  Subscription subscription(ros, false, "/called", 5000);
+  Listener subscription(ros, false, 5000);
   std::size_t taken = 0;
-  until([&] { return (taken += subscription.take()) == 3; }, "not all was there");
-  if (subscription.take()) fail("more was there");
+  until([&] { return (taken += subscription.hear()) == 3; }, "the last message");
+  if (subscription.hear()) fail("more was there");
   Executor executor;
   subscription.call(&executor.told);
   Ros other("other");
-  Publisher publisher(other);
-  until([&] { return publisher.matched() == 1; }, "no match");
+  Talker publisher(other);
+  publisher.wait_for(1);
   while (executor.run_once(subscription)) {
   }
   std::printf("going\n");
@@ -238,7 +208,7 @@ void polled(Ros& ros) {
         }
         return !executor.taken.empty() && executor.taken.back() == kEnd;
       },
-      "a message that nobody was told of waits");
+      "the news of a message that waits");
   subscription.call(nullptr);
   std::printf("{\"taken\": %zu}\n", taken + executor.taken.size());
 }
@@ -273,7 +243,7 @@ void waited(Ros& ros, bool events) {
   if (events) fail("this ROS 2 has no event of a match");
 #else
   if (events) {
-    Publisher publisher(ros);
+    Talker publisher(ros);
     std::atomic<std::size_t> called{0};
     rcl_event_t event = rcl_get_zero_initialized_event();
     check(rcl_publisher_event_init(&event, &publisher.it, RCL_PUBLISHER_MATCHED), "event");
@@ -288,7 +258,7 @@ void waited(Ros& ros, bool events) {
     };
     for (int i = 0; i < kTimes; ++i) {
       {
-        const Subscription subscription(ros);
+        const Listener subscription(ros);
         next();
       }
       next();
@@ -297,16 +267,16 @@ void waited(Ros& ros, bool events) {
   }
 #endif
   if (!events) {
-    Subscription subscription(ros);
-    Publisher publisher(ros);
-    until([&] { return publisher.matched() == 1; }, "no match");
+    Listener subscription(ros);
+    Talker publisher(ros);
+    publisher.wait_for(1);
     std::atomic<std::size_t> called{0};
     check(rcl_subscription_set_on_new_message_callback(&subscription.it, slow, &called), "callback");
     for (int i = 0; i < kTimes; ++i) {
-      publisher.publish();
+      publisher.say();
       wait_for([&] { check(rcl_wait_set_add_subscription(&wait_set, &subscription.it, nullptr), "add"); }, called,
                [&] {
-                 if (!subscription.take()) fail("nothing was there");
+                 if (!subscription.hear()) fail("nothing was there");
                  called = 0;
                });
     }

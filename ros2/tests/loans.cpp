@@ -23,10 +23,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 using every_type::Member;
 using every_type::Members;
-constexpr auto kLimit = 200s;
 
 /// "std_msgs/msg/Int64"; `language`: "c" or "cpp".
 const rosidl_message_type_support_t* support_of(const std::string& name, const std::string& language) {
@@ -93,101 +91,36 @@ std::string mapping_of(const void* address) {
   return "";
 }
 
-class Publisher {
- public:
-  Publisher(Ros& ros, const rosidl_message_type_support_t* support, const std::string& topic,
-            const rmw_qos_profile_t& qos = rmw_qos_profile_default)
-      : ros_(ros), support_(support) {
-    rcl_publisher_options_t options = rcl_publisher_get_default_options();
-    options.qos = qos;
-    options.disable_loaned_message = false;
-    check(rcl_publisher_init(&publisher, &ros.node, support, topic.c_str(), &options), topic);
-  }
-  ~Publisher() { check(rcl_publisher_fini(&publisher, &ros_.node), "publisher's end"); }
-  Publisher(const Publisher&) = delete;
-  Publisher& operator=(const Publisher&) = delete;
+struct Lender : Publisher {
+  Lender(Ros& ros, const rosidl_message_type_support_t* its_support, const std::string& topic,
+         const rmw_qos_profile_t& qos = rmw_qos_profile_default)
+      : Publisher(ros, its_support, topic, qos), support(its_support) {}
   void* borrow() {
     void* lent = nullptr;
-    check(rcl_borrow_loaned_message(&publisher, support_, &lent), "borrow");
+    check(rcl_borrow_loaned_message(&it, support, &lent), "borrow");
     return lent;
   }
-  void give_back(void* lent) { check(rcl_return_loaned_message_from_publisher(&publisher, lent), "give back"); }
-  void publish_lent(void* lent) { check(rcl_publish_loaned_message(&publisher, lent, nullptr), "publish a loan"); }
-  void publish(const void* message) { check(rcl_publish(&publisher, message, nullptr), "publish"); }
-  rmw_publisher_t* rmw() { return rcl_publisher_get_rmw_handle(&publisher); }
-  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-
- private:
-  Ros& ros_;
-  const rosidl_message_type_support_t* support_;
+  void give_back(void* lent) { check(rcl_return_loaned_message_from_publisher(&it, lent), "give back"); }
+  void publish_lent(void* lent) { check(rcl_publish_loaned_message(&it, lent, nullptr), "publish a loan"); }
+  rmw_publisher_t* rmw() { return rcl_publisher_get_rmw_handle(&it); }
+  const rosidl_message_type_support_t* const support;
 };
 
-class Subscription {
- public:
-  Subscription(Ros& ros, const rosidl_message_type_support_t* support, const std::string& topic,
-               const rmw_qos_profile_t& qos = rmw_qos_profile_default)
-      : ros_(ros) {
-    rcl_subscription_options_t options = rcl_subscription_get_default_options();
-    options.qos = qos;
-    options.disable_loaned_message = false;
-    check(rcl_subscription_init(&subscription, &ros.node, support, topic.c_str(), &options), topic);
-  }
-  ~Subscription() { check(rcl_subscription_fini(&subscription, &ros_.node), "subscription's end"); }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
+struct Taker : Subscription {
+  using Subscription::Subscription;
   /// Null: there is none.
   void* try_take_lent() {
     void* lent = nullptr;
-    rmw_message_info_t info;
-    const rcl_ret_t taken = rcl_take_loaned_message(&subscription, &lent, &info, nullptr);
-    if (taken == RCL_RET_OK) return lent;
-    if (taken != RCL_RET_SUBSCRIPTION_TAKE_FAILED) fail("take a loan");
-    rcutils_reset_error();
-    return nullptr;
-  }
-  bool try_take(void* message) {
-    rmw_message_info_t info;
-    const rcl_ret_t taken = rcl_take(&subscription, message, &info, nullptr);
-    if (taken == RCL_RET_OK) return true;
-    if (taken != RCL_RET_SUBSCRIPTION_TAKE_FAILED) fail("take");
-    rcutils_reset_error();
-    return false;
+    return taken(rcl_take_loaned_message(&it, &lent, nullptr, nullptr)) ? lent : nullptr;
   }
   void* take_lent() {
-    for (const auto end = Clock::now() + kLimit; Clock::now() < end; std::this_thread::sleep_for(1ms)) {
-      if (void* lent = try_take_lent()) return lent;
-    }
-    fail("no message came");
+    void* lent = nullptr;
+    until([&] { return (lent = try_take_lent()) != nullptr; }, "a message");
+    return lent;
   }
-  void give_back(void* lent) { check(rcl_return_loaned_message_from_subscription(&subscription, lent), "give back"); }
-  rmw_subscription_t* rmw() { return rcl_subscription_get_rmw_handle(&subscription); }
-  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
-
- private:
-  Ros& ros_;
+  void give_back(void* lent) { check(rcl_return_loaned_message_from_subscription(&it, lent), "give back"); }
+  rmw_subscription_t* rmw() { return rcl_subscription_get_rmw_handle(&it); }
 };
-
-/// Until a loan of the one is taken as a loan where it lies by the other, and nothing is on its way.
-void meet(Publisher& publisher, Subscription& subscription, std::size_t bytes = 8) {
-  for (const auto end = Clock::now() + kLimit; Clock::now() < end;) {
-    void* lent = publisher.borrow();
-    std::memset(lent, 0, bytes);
-    publisher.publish_lent(lent);
-    const auto soon = Clock::now() + 1s;
-    void* taken = nullptr;
-    while (taken == nullptr && Clock::now() < soon) {
-      taken = subscription.try_take_lent();
-      if (taken == nullptr) std::this_thread::sleep_for(1ms);
-    }
-    if (taken == nullptr) continue;
-    const bool in_place = mapping_of(taken) == "r--s";
-    subscription.give_back(taken);
-    if (!in_place) continue;
-    while (void* more = subscription.try_take_lent()) subscription.give_back(more);
-    return;
-  }
-  fail("the two ends do not meet in Baton");
-}
 
 /// KEEP_ALL: nothing is lost.
 rmw_qos_profile_t all() {
@@ -210,11 +143,10 @@ TEST_P(OfAFixedSize, is_lent_at_both_ends_where_it_lies) {
   const rosidl_message_type_support_t* support = support_of(name, language);
   const Members& members = members_of(support);
   Ros ros("both");
-  Publisher publisher(ros, support, topic_of(name) + language, all());
-  Subscription subscription(ros, support, topic_of(name) + language, all());
-  ASSERT_TRUE(rcl_publisher_can_loan_messages(&publisher.publisher));
-  ASSERT_TRUE(rcl_subscription_can_loan_messages(&subscription.subscription));
-  meet(publisher, subscription, members.size_of_);
+  Lender publisher(ros, support, topic_of(name) + language, all());
+  Taker subscription(ros, support, topic_of(name) + language, all());
+  ASSERT_TRUE(rcl_publisher_can_loan_messages(&publisher.it));
+  ASSERT_TRUE(rcl_subscription_can_loan_messages(&subscription.it));
   for (unsigned seed = 0; seed < 10; ++seed) {
     void* lent = publisher.borrow();
     EXPECT_EQ(mapping_of(lent), "rw-s");
@@ -254,7 +186,7 @@ TEST(Loans, of_defaults_begin_with_them) {
   for (const char* language : {"c", "cpp"}) {
     Ros ros("defaults");
     const rosidl_message_type_support_t* support = support_of("geometry_msgs/msg/Quaternion", language);
-    Publisher publisher(ros, support, "/loans_of_defaults");
+    Lender publisher(ros, support, "/loans_of_defaults");
     void* lent = publisher.borrow();
     const double expected[4] = {0, 0, 0, 1};
     EXPECT_EQ(std::memcmp(lent, expected, sizeof expected), 0);
@@ -270,10 +202,10 @@ TEST(Loans, of_strings_and_sequences_are_refused_with_the_reason) {
   Ros ros("refused");
   for (const char* name : {"std_msgs/msg/String", "sensor_msgs/msg/Image", "test_msgs/msg/UnboundedSequences"}) {
     const rosidl_message_type_support_t* support = support_of(name, "cpp");
-    Publisher publisher(ros, support, topic_of(name));
-    Subscription subscription(ros, support, topic_of(name));
-    EXPECT_FALSE(rcl_publisher_can_loan_messages(&publisher.publisher));
-    EXPECT_FALSE(rcl_subscription_can_loan_messages(&subscription.subscription));
+    Lender publisher(ros, support, topic_of(name));
+    Taker subscription(ros, support, topic_of(name));
+    EXPECT_FALSE(rcl_publisher_can_loan_messages(&publisher.it));
+    EXPECT_FALSE(rcl_subscription_can_loan_messages(&subscription.it));
     void* lent = nullptr;
     bool taken = false;
     EXPECT_EQ(rmw_borrow_loaned_message(publisher.rmw(), support, &lent), RMW_RET_UNSUPPORTED);
@@ -289,7 +221,7 @@ TEST(Loans, of_strings_and_sequences_are_refused_with_the_reason) {
 class LoansOfNumbers : public testing::Test {
  protected:
   static std::int64_t& number(void* message) { return *static_cast<std::int64_t*>(message); }
-  static void say(Publisher& publisher, std::int64_t value) {
+  static void say(Lender& publisher, std::int64_t value) {
     void* lent = publisher.borrow();
     number(lent) = value;
     publisher.publish_lent(lent);
@@ -299,9 +231,8 @@ class LoansOfNumbers : public testing::Test {
 
 TEST_F(LoansOfNumbers, and_ordinary_messages_keep_their_order) {
   Ros ros("order");
-  Publisher publisher(ros, support, "/loans_in_order", all());
-  Subscription subscription(ros, support, "/loans_in_order", all());
-  meet(publisher, subscription);
+  Lender publisher(ros, support, "/loans_in_order", all());
+  Taker subscription(ros, support, "/loans_in_order", all());
   std::int64_t next = 1;
   for (std::int64_t i = 1; i <= 300; i += 3) {
     void* early = publisher.borrow();  // published after those that were made later
@@ -318,8 +249,7 @@ TEST_F(LoansOfNumbers, and_ordinary_messages_keep_their_order) {
         continue;
       }
       std::int64_t taken = 0;
-      const auto end = Clock::now() + kLimit;
-      while (!subscription.try_take(&taken) && Clock::now() < end) std::this_thread::sleep_for(1ms);
+      until([&] { return subscription.take(&taken); }, "a message");
       EXPECT_EQ(taken, next);
     }
   }
@@ -328,9 +258,8 @@ TEST_F(LoansOfNumbers, and_ordinary_messages_keep_their_order) {
 
 TEST_F(LoansOfNumbers, that_are_returned_are_not_published_and_can_be_lent_again) {
   Ros ros("returned");
-  Publisher publisher(ros, support, "/loans_returned", all());
-  Subscription subscription(ros, support, "/loans_returned", all());
-  meet(publisher, subscription);
+  Lender publisher(ros, support, "/loans_returned", all());
+  Taker subscription(ros, support, "/loans_returned", all());
   for (int i = 0; i < 20000; ++i) {
     void* lent = publisher.borrow();
     if (i % 1000 == 0) {
@@ -347,9 +276,8 @@ TEST_F(LoansOfNumbers, that_are_returned_are_not_published_and_can_be_lent_again
 
 TEST_F(LoansOfNumbers, can_be_out_in_any_number) {
   Ros ros("many");
-  Publisher publisher(ros, support, "/loans_many", all());
-  Subscription subscription(ros, support, "/loans_many", all());
-  meet(publisher, subscription);
+  Lender publisher(ros, support, "/loans_many", all());
+  Taker subscription(ros, support, "/loans_many", all());
   std::vector<void*> lent;
   for (int i = 0; i < 3000; ++i) lent.push_back(publisher.borrow());
   EXPECT_EQ(std::set<void*>(lent.begin(), lent.end()).size(), lent.size());
@@ -367,9 +295,8 @@ TEST_F(LoansOfNumbers, can_be_out_in_any_number) {
 
 TEST_F(LoansOfNumbers, stay_as_they_are_until_they_are_returned) {
   Ros ros("kept");
-  auto publisher = std::make_unique<Publisher>(ros, support, "/loans_kept", all());
-  Subscription subscription(ros, support, "/loans_kept", all());
-  meet(*publisher, subscription);
+  auto publisher = std::make_unique<Lender>(ros, support, "/loans_kept", all());
+  Taker subscription(ros, support, "/loans_kept", all());
   std::vector<void*> kept;
   for (std::int64_t i = 0; i < 40; ++i) {
     say(*publisher, i);
@@ -391,9 +318,8 @@ TEST_F(LoansOfNumbers, stay_as_they_are_until_they_are_returned) {
 
 TEST_F(LoansOfNumbers, are_returned_once_and_to_their_own_end) {
   Ros ros("once");
-  Publisher publisher(ros, support, "/loans_once", all()), other(ros, support, "/loans_once", all());
-  Subscription subscription(ros, support, "/loans_once", all());
-  meet(publisher, subscription);
+  Lender publisher(ros, support, "/loans_once", all()), other(ros, support, "/loans_once", all());
+  Taker subscription(ros, support, "/loans_once", all());
   void* lent = publisher.borrow();
   EXPECT_NE(rmw_return_loaned_message_from_publisher(other.rmw(), lent), RMW_RET_OK);
   EXPECT_NE(rmw_publish_loaned_message(other.rmw(), lent, nullptr), RMW_RET_OK);
@@ -420,17 +346,15 @@ TEST_F(LoansOfNumbers, are_returned_once_and_to_their_own_end) {
 TEST_F(LoansOfNumbers, may_be_out_when_their_context_is_shut_down_or_their_end_is_destroyed) {
   Ros ros("outstanding");
   {
-    Publisher publisher(ros, support, "/loans_outstanding", all());
-    Subscription subscription(ros, support, "/loans_outstanding", all());
-    meet(publisher, subscription);
+    Lender publisher(ros, support, "/loans_outstanding", all());
+    Taker subscription(ros, support, "/loans_outstanding", all());
     say(publisher, 1);
     (void)subscription.take_lent();
     (void)publisher.borrow();
   }
   Ros ended("ended");
-  Publisher publisher(ended, support, "/loans_shut_down", all());
-  Subscription subscription(ended, support, "/loans_shut_down", all());
-  meet(publisher, subscription);
+  Lender publisher(ended, support, "/loans_shut_down", all());
+  Taker subscription(ended, support, "/loans_shut_down", all());
   say(publisher, 2);
   void* taken = subscription.take_lent();
   void* lent = publisher.borrow();
@@ -452,34 +376,39 @@ TEST_F(LoansOfNumbers, reach_each_of_many_nodes_of_one_name) {
   constexpr std::size_t kNodes = 6;
   std::vector<std::unique_ptr<Ros>> nodes;
   for (std::size_t i = 0; i < kNodes; ++i) nodes.push_back(std::make_unique<Ros>("twin"));
-  std::vector<std::unique_ptr<Subscription>> subscriptions(kNodes);
+  std::vector<std::unique_ptr<Taker>> subscriptions(kNodes);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < kNodes; ++i) {
     threads.emplace_back(
-        [&, i] { subscriptions[i] = std::make_unique<Subscription>(*nodes[i], support, "/loans_of_twins", all()); });
+        [&, i] { subscriptions[i] = std::make_unique<Taker>(*nodes[i], support, "/loans_of_twins", all()); });
   }
   for (std::thread& each : threads) each.join();
   Ros ros("twin");
-  Publisher publisher(ros, support, "/loans_of_twins", all());
-  for (const auto& each : subscriptions) meet(publisher, *each);
+  Lender publisher(ros, support, "/loans_of_twins", all());
+  say(publisher, 8);
+  for (const auto& each : subscriptions) {
+    void* taken = each->take_lent();
+    EXPECT_EQ(number(taken), 8);
+    EXPECT_EQ(mapping_of(taken), "r--s");
+    each->give_back(taken);
+  }
 }
 
 TEST_F(LoansOfNumbers, count_for_deadlines) {
   rmw_qos_profile_t qos = all();
   qos.deadline = {0, 100'000'000};
   Ros ros("deadline");
-  Publisher publisher(ros, support, "/loans_deadline", qos);
-  Subscription subscription(ros, support, "/loans_deadline", qos);
+  Lender publisher(ros, support, "/loans_deadline", qos);
+  Taker subscription(ros, support, "/loans_deadline", qos);
   rcl_event_t event = rcl_get_zero_initialized_event();
-  check(rcl_publisher_event_init(&event, &publisher.publisher, RCL_PUBLISHER_OFFERED_DEADLINE_MISSED), "event");
+  check(rcl_publisher_event_init(&event, &publisher.it, RCL_PUBLISHER_OFFERED_DEADLINE_MISSED), "event");
   rmw_offered_deadline_missed_status_t status{};
   say(publisher, 1);  // the first message begins it
-  const auto end = Clock::now() + kLimit;
-  while (status.total_count == 0 && Clock::now() < end) {
+  const auto missed = [&] {
     if (rcl_take_event(&event, &status) != RCL_RET_OK) rcutils_reset_error();
-    std::this_thread::sleep_for(1ms);
-  }
-  EXPECT_GE(status.total_count, 1);
+    return status.total_count != 0;
+  };
+  until(missed, "a missed deadline");
   check(rcl_event_fini(&event), "event's end");
 }
 
@@ -487,31 +416,20 @@ TEST_F(LoansOfNumbers, that_are_too_old_are_not_lent) {
   rmw_qos_profile_t qos = all();
   qos.lifespan = {1, 0};
   Ros ros("lifespan");
-  Publisher publisher(ros, support, "/loans_lifespan", qos);
-  Subscription subscription(ros, support, "/loans_lifespan", qos);
-  meet(publisher, subscription);
+  Lender publisher(ros, support, "/loans_lifespan", qos);
+  Taker subscription(ros, support, "/loans_lifespan", qos);
   say(publisher, 1);
   std::this_thread::sleep_for(1300ms);
   EXPECT_EQ(subscription.try_take_lent(), nullptr);
 }
 
-struct Number {
-  const rosidl_message_type_support_t* support = support_of("std_msgs/msg/Int64", "cpp");
-};
-
-/// Nothing is lost while a reader is slow.
-rmw_qos_profile_t deep() {
-  rmw_qos_profile_t qos = rmw_qos_profile_default;
-  qos.depth = 50000;
-  return qos;
-}
+constexpr std::size_t kDeep = 50000;  // nothing is lost while a reader is slow
 
 /// Numbers from 0, each third as an ordinary message, once `readers` are there, until its input ends.
 int say(const std::string& topic, std::size_t readers) {
   Ros ros("say");
-  Publisher publisher(ros, Number().support, topic, deep());
-  for (std::size_t matched = 0; matched < readers; std::this_thread::sleep_for(5ms))
-    check(rcl_publisher_get_subscription_count(&publisher.publisher, &matched), "count");
+  Lender publisher(ros, support_of("std_msgs/msg/Int64", "cpp"), topic, with_depth(kDeep));
+  publisher.wait_for(readers);
   std::atomic<bool> ended{false};
   std::thread input([&] {
     for (std::string line; std::getline(std::cin, line);) {
@@ -533,30 +451,22 @@ int say(const std::string& topic, std::size_t readers) {
   return 0;
 }
 
-/// Takes numbers until `messages` came, as loans that lie in Baton's memory if it lends. `hold`: keeps four of them until its input
-/// ends, and looks at them then.
+/// Takes numbers as loans until `messages` came that lie in Baton's memory. `hold`: keeps four of them until its input ends, and looks at them
+/// then.
 int hear(const std::string& topic, std::int64_t messages, bool hold) {
   Ros ros("hear");
-  Subscription subscription(ros, Number().support, topic, deep());
+  Taker subscription(ros, support_of("std_msgs/msg/Int64", "cpp"), topic, with_depth(kDeep));
   std::int64_t last = -1, counted = 0, wrong = 0, unchanged = 0;
   std::vector<std::pair<void*, std::int64_t>> kept;
-  const bool lends = rcl_subscription_can_loan_messages(&subscription.subscription);
-  const auto end = Clock::now() + kLimit;
   while (counted < messages) {
-    std::int64_t copy = -1;
-    void* taken = lends ? subscription.take_lent() : &copy;
-    while (!lends && !subscription.try_take(&copy)) {
-      if (Clock::now() > end) fail("no message came");
-      std::this_thread::sleep_for(1ms);
-    }
+    void* taken = subscription.take_lent();
     const std::int64_t number = *static_cast<std::int64_t*>(taken);
     wrong += last >= 0 && number != last + 1;
     last = number;
     counted += mapping_of(taken) == "r--s";
-    if (Clock::now() > end) fail("no loan lies in Baton's memory");
     if (hold && counted > messages - 4) {
       kept.emplace_back(taken, number);
-    } else if (lends) {
+    } else {
       subscription.give_back(taken);
     }
   }

@@ -9,9 +9,7 @@ import time
 
 import rclpy
 from rcl_interfaces.msg import Log, ParameterEvent
-from rclpy.action import ActionClient, ActionServer
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -21,7 +19,6 @@ from rclpy_program import LIMIT_S, main, spin_until
 from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
 from std_srvs.srv import SetBool
-from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
 LARGE = 1000000
@@ -63,15 +60,6 @@ def listen(node, kind, count):
     node.create_subscription(String, "chatter", lambda message: got.append(message.data), profile(kind))
     spin_until(node, lambda: len(got) >= int(count))
     return {"got": got}
-
-
-def listen_with_info(node, count):
-    got = []
-    subscription = node.create_subscription(
-        String, "chatter", lambda message, info: got.append((message.data, info["source_timestamp"] > 0)), 100
-    )
-    spin_until(node, lambda: len(got) >= int(count))
-    return {"got": [list(each) for each in got], "topic": subscription.topic_name}
 
 
 def listen_raw(node, count):
@@ -348,53 +336,6 @@ def call(node):
     }
 
 
-def action(node):
-    def execute(goal):
-        feedback = Fibonacci.Feedback(sequence=[0, 1])
-        goal.publish_feedback(feedback)
-        goal.succeed()
-        return Fibonacci.Result(sequence=[0, 1, 1, 2])
-
-    ActionServer(node, Fibonacci, "fibonacci", execute)
-    client = ActionClient(node, Fibonacci, "fibonacci")
-    executor = MultiThreadedExecutor(2)
-    executor.add_node(node)
-    feedback = []
-    future = client.send_goal_async(Fibonacci.Goal(order=3), feedback_callback=feedback.append)
-    executor.spin_until_future_complete(future, LIMIT_S)
-    result = future.result().get_result_async()
-    executor.spin_until_future_complete(result, LIMIT_S)
-    return {"sequence": list(result.result().result.sequence)}
-
-
-def events(node):
-    """A reliable reader asks a best-effort writer in one process: both are told, and a matching reader is matched."""
-    seen = {"offered": 0, "requested": 0, "matched": 0}
-
-    def count(name):
-        def called(info):
-            seen[name] = info.total_count
-
-        return called
-
-    node.create_publisher(
-        String,
-        "events",
-        profile("best_effort"),
-        event_callbacks=PublisherEventCallbacks(incompatible_qos=count("offered"), matched=count("matched")),
-    )
-    node.create_subscription(
-        String,
-        "events",
-        lambda _: None,
-        profile("default"),
-        event_callbacks=SubscriptionEventCallbacks(incompatible_qos=count("requested")),
-    )
-    node.create_subscription(String, "events", lambda _: None, profile("best_effort"))
-    spin_until(node, lambda: all(seen.values()))
-    return seen
-
-
 def see_baton(node, name):
     """What the graph has of Baton's node `name`, a program of standalone.py."""
     spin_until(node, lambda: any(n == name for n, _ in node.get_node_names_and_namespaces()))
@@ -434,19 +375,6 @@ def see_baton(node, name):
 
     spin_until(node, lambda: not any(left()))  # its ends go one after the other
     return {"left": left()}
-
-
-def graph(node):
-    node.create_publisher(String, "chatter", 1)
-    node.create_subscription(String, "chatter", lambda _: None, 1)
-    spin_until(node, lambda: node.count_publishers("/chatter") and node.count_subscribers("/chatter"))
-    info = node.get_publishers_info_by_topic("/chatter")
-    return {
-        "nodes": [name for name, _ in node.get_node_names_and_namespaces()],
-        "types": dict(node.get_topic_names_and_types())["/chatter"],
-        "publisher_of": [each.node_name for each in info],
-        "services": len(node.get_service_names_and_types_by_node("graph", "/")) > 0,
-    }
 
 
 main(globals(), rmw=get_rmw_implementation_identifier())

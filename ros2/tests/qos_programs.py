@@ -9,10 +9,9 @@ import time
 import rclpy
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rclpy_program import LIMIT_S, main, spin_until, wait_until
 from std_msgs.msg import String, UInt64
@@ -30,12 +29,6 @@ def profile(kind):
         "last3": QoSProfile(depth=3),
         "all": QoSProfile(history=HistoryPolicy.KEEP_ALL),
         "durable3": QoSProfile(depth=3, durability=DurabilityPolicy.TRANSIENT_LOCAL),
-        "deadline": QoSProfile(depth=10, deadline=Duration(seconds=0.2)),
-        "manual": QoSProfile(
-            depth=10,
-            liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
-            liveliness_lease_duration=Duration(seconds=2),
-        ),
         "all_lifespan": QoSProfile(history=HistoryPolicy.KEEP_ALL, lifespan=Duration(seconds=0.5)),
         "lifespan": QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL, lifespan=Duration(seconds=0.2)),
     }[kind]
@@ -63,41 +56,6 @@ def read_late(node, kind, number):
     while time.monotonic() < end:
         rclpy.spin_once(node, timeout_sec=0.1)
     return {"got": got}
-
-
-def fall_silent(node, kind):
-    """Publishes for a while, then no more: the deadline is missed, the lease ends."""
-    lost = {"deadline": 0, "manual": 0}
-
-    def count(name):
-        def called(info):
-            lost[name] = info.total_count
-
-        return called
-
-    callbacks = PublisherEventCallbacks(deadline=count("deadline"), liveliness=count("manual"))
-    publisher = node.create_publisher(UInt64, TOPIC, profile(kind), event_callbacks=callbacks)
-    spin_until(node, lambda: publisher.get_subscription_count() > 0)
-    for i in range(10):
-        publisher.publish(UInt64(data=i))
-        time.sleep(0.02)
-    spin_until(node, lambda: lost[kind] > 0)
-    sys.stdin.readline()
-    return {"lost": lost[kind] > 0}
-
-
-def notice_silence(node, kind):
-    got, missed, alive = [], [], []
-    callbacks = SubscriptionEventCallbacks(
-        deadline=lambda info: missed.append(info.total_count),
-        liveliness=lambda info: alive.append([info.alive_count, info.not_alive_count]),
-    )
-    node.create_subscription(
-        UInt64, TOPIC, lambda message: got.append(message.data), profile(kind), event_callbacks=callbacks
-    )
-    going()
-    spin_until(node, lambda: got and got[-1] == 9 and (missed if kind == "deadline" else alive and alive[-1] == [0, 1]))
-    return {"got": got, "was_alive": [1, 0] in alive}
 
 
 def take_all(subscription, number=None):

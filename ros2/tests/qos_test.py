@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quality of service is the same with the stock RMW and with Baton."""
+"""Quality of service is the same with the stock RMW and with Baton. Late readers: scenarios_test.py; silence: event_test.py."""
 
 import time
 
@@ -32,15 +32,6 @@ def test_a_history_keeps_what_it_should(worlds, kind, expected):
     results(worlds, talkers)
 
 
-def test_who_comes_late_gets_the_history(worlds):
-    talkers = [start(processes, writer, "write", "durable3", "10", "0") for writer, processes in worlds]
-    for talker in talkers:
-        talker.says("going")
-    late = [start(processes, reader, "read_late", "durable3", "3").says("going") for reader, processes in worlds]
-    assert results(worlds, late) == [{"got": [7, 8, 9]}] * len(worlds)
-    results(worlds, talkers)
-
-
 def test_what_is_too_old_is_not_delivered(worlds):
     talkers = [start(processes, writer, "write", "lifespan", "10", "0") for writer, processes in worlds]
     for talker in talkers:
@@ -49,16 +40,6 @@ def test_what_is_too_old_is_not_delivered(worlds):
     late = [start(processes, reader, "read_late", "lifespan", "0").says("going") for reader, processes in worlds]
     assert results(worlds, late) == [{"got": []}] * len(worlds)
     results(worlds, talkers)
-
-
-@pytest.mark.parametrize("kind", ["deadline", "manual"])
-def test_silence_is_noticed_at_both_ends(worlds, kind):
-    listeners = [start(processes, reader, "notice_silence", kind).says("going") for reader, processes in worlds]
-    talkers = [start(processes, writer, "fall_silent", kind) for writer, processes in worlds]
-    for heard in results(worlds, listeners):
-        assert heard["got"] == list(range(10))
-        assert heard["was_alive"] or kind == "deadline"
-    assert results(worlds, talkers) == [{"lost": True}] * len(worlds)
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])

@@ -11,6 +11,7 @@
 #include <deque>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,7 +21,6 @@
 
 namespace {
 
-constexpr auto kLimit = std::chrono::seconds(280);
 using Clock = std::chrono::steady_clock;
 using every_type::Message;
 
@@ -59,32 +59,20 @@ struct Bytes {
 
 int send(const std::vector<Type>& types, std::size_t readers) {
   Ros ros("send_cpp");
-  std::deque<rcl_publisher_t> publishers;
-  for (const Type& type : types) {
-    rcl_publisher_t& publisher = publishers.emplace_back(rcl_get_zero_initialized_publisher());
-    const rcl_publisher_options_t options = rcl_publisher_get_default_options();
-    check(rcl_publisher_init(&publisher, &ros.node, type.support, type.name.c_str(), &options), type.name);
-  }
-  const auto end = Clock::now() + kLimit;
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    for (std::size_t matched = 0; matched < readers;) {
-      if (Clock::now() > end) fail("nobody hears " + types[i].name);
-      check(rcl_publisher_get_subscription_count(&publishers[i], &matched), "count");
-      if (matched < readers) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
+  std::deque<Publisher> publishers;
+  for (const Type& type : types) publishers.emplace_back(ros, type.support, type.name);
+  for (Publisher& each : publishers) each.wait_for(readers);
   Bytes serialized;
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Type& type = types[i];
     const Message message = every_type::make(*type.members, type.name + " cpp struct");
-    check(rcl_publish(&publishers[i], message.get(), nullptr), type.name);
+    publishers[i].publish(message.get());
     const Message second = every_type::make(*type.members, type.name + " cpp bytes");
     check(rmw_serialize(second.get(), type.support, &serialized.bytes), type.name);
-    check(rcl_publish_serialized_message(&publishers[i], &serialized.bytes, nullptr), type.name);
+    check(rcl_publish_serialized_message(&publishers[i].it, &serialized.bytes, nullptr), type.name);
   }
   std::string line;
   std::getline(std::cin, line);  // until everything has arrived
-  for (rcl_publisher_t& publisher : publishers) check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
   std::printf("{\"sent\": %zu}\n", types.size());
   return 0;
 }
@@ -93,68 +81,49 @@ int send(const std::vector<Type>& types, std::size_t readers) {
 /// hear a sender of another process.
 int local(const Type& type) {
   Ros ros("local");
-  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  const rcl_publisher_options_t publisher_options = rcl_publisher_get_default_options();
-  check(rcl_publisher_init(&publisher, &ros.node, type.support, type.name.c_str(), &publisher_options), "publisher");
-  rcl_subscription_t subscriptions[2] = {rcl_get_zero_initialized_subscription(),
-                                         rcl_get_zero_initialized_subscription()};
-  for (const bool ignores : {false, true}) {
-    rcl_subscription_options_t options = rcl_subscription_get_default_options();
-    options.rmw_subscription_options.ignore_local_publications = ignores;
-    check(rcl_subscription_init(&subscriptions[ignores], &ros.node, type.support, type.name.c_str(), &options),
-          "subscription");
-  }
+  std::optional<Publisher> publisher(std::in_place, ros, type.support, type.name);
+  Subscription hears(ros, type.support, type.name),
+      ignores(ros, type.support, type.name, rmw_qos_profile_default, true);
+  Subscription* const subscriptions[] = {&hears, &ignores};
   // Who says that it does not lend, does not.
   bool as_said = true;
   void* lent = nullptr;
   rmw_message_info_t lent_info;
-  if (!rcl_publisher_can_loan_messages(&publisher))
-    as_said = rcl_borrow_loaned_message(&publisher, type.support, &lent) == RCL_RET_UNSUPPORTED && lent == nullptr;
+  if (!rcl_publisher_can_loan_messages(&publisher->it))
+    as_said = rcl_borrow_loaned_message(&publisher->it, type.support, &lent) == RCL_RET_UNSUPPORTED && lent == nullptr;
   rcutils_reset_error();
-  if (!rcl_subscription_can_loan_messages(&subscriptions[0])) {
-    const rcl_ret_t taken = rcl_take_loaned_message(&subscriptions[0], &lent, &lent_info, nullptr);
+  if (!rcl_subscription_can_loan_messages(&hears.it)) {
+    const rcl_ret_t taken = rcl_take_loaned_message(&hears.it, &lent, &lent_info, nullptr);
     as_said = as_said && taken == RCL_RET_UNSUPPORTED && lent == nullptr;
   }
   rcutils_reset_error();
-  const auto end = Clock::now() + kLimit;
-  for (std::size_t matched = 0; matched < 2 && Clock::now() < end;) {
-    check(rcl_publisher_get_subscription_count(&publisher, &matched), "count");
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  publisher->wait_for(2);
   for (int i = 0; i < 5; ++i) {
     const Message message = every_type::make(*type.members, std::to_string(i));
-    check(rcl_publish(&publisher, message.get(), nullptr), "publish");
+    publisher->publish(message.get());
   }
   // What it leaves behind is heard, and is still its context's own.
-  check(rcl_publisher_wait_for_all_acked(&publisher, kLimit.count() * 1'000'000'000), "acknowledgements");
-  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
+  publisher->wait_for_all_acked();
+  publisher.reset();
   std::size_t heard[2] = {0, 0};
+  const auto end = Clock::now() + kLimit;
   auto enough = end;  // once the others' two are there, a little longer
   while (Clock::now() < std::min(end, enough)) {
-    for (const bool ignores : {false, true}) {
-      const Message message = every_type::make(*type.members);
-      rmw_message_info_t info;
-      const rcl_ret_t taken = rcl_take(&subscriptions[ignores], message.get(), &info, nullptr);
-      if (taken == RCL_RET_OK) {
-        ++heard[ignores];
-      } else if (taken != RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
-        fail("take");
-      }
-      rcutils_reset_error();
-    }
+    for (const std::size_t i : {0, 1}) heard[i] += subscriptions[i]->take(every_type::make(*type.members).get());
     if (enough == end && heard[0] >= 7 && heard[1] >= 2) enough = Clock::now() + std::chrono::milliseconds(300);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  for (rcl_subscription_t& subscription : subscriptions) check(rcl_subscription_fini(&subscription, &ros.node), "end");
   std::printf("{\"all\": %zu, \"others\": %zu, \"lends_as_said\": %s}\n", heard[0], heard[1],
               as_said ? "true" : "false");
   return 0;
 }
 
 struct Hearing {
+  Hearing(Ros& ros, const Type& its_type, bool is_raw)
+      : type(&its_type), raw(is_raw), subscription(ros, its_type.support, its_type.name) {}
   const Type* type;
   bool raw;
-  rcl_subscription_t subscription;
+  Subscription subscription;
   std::vector<std::string> expected;  // seeds of messages that did not come yet
 };
 
@@ -162,15 +131,10 @@ struct Hearing {
 bool take(Hearing& hearing, Bytes& serialized, std::vector<std::string>& wrong) {
   const every_type::Members& members = *hearing.type->members;
   const Message message = every_type::make(members);
-  rmw_message_info_t info;
-  const rcl_ret_t taken = hearing.raw
-                              ? rcl_take_serialized_message(&hearing.subscription, &serialized.bytes, &info, nullptr)
-                              : rcl_take(&hearing.subscription, message.get(), &info, nullptr);
-  if (taken == RCL_RET_SUBSCRIPTION_TAKE_FAILED) {
-    rcutils_reset_error();
+  rcl_subscription_t* const it = &hearing.subscription.it;
+  if (!Subscription::taken(hearing.raw ? rcl_take_serialized_message(it, &serialized.bytes, nullptr, nullptr)
+                                       : rcl_take(it, message.get(), nullptr, nullptr)))
     return false;
-  }
-  check(taken, hearing.type->name);
   if (hearing.raw) check(rmw_deserialize(&serialized.bytes, hearing.type->support, message.get()), hearing.type->name);
   std::string differs;
   for (auto seed = hearing.expected.begin(); seed != hearing.expected.end(); ++seed) {
@@ -190,13 +154,10 @@ int hear(const std::vector<Type>& types, const std::vector<std::string>& senders
   std::deque<Hearing> hearings;
   for (const Type& type : types) {
     for (const bool raw : {false, true}) {
-      Hearing& hearing = hearings.emplace_back(Hearing{&type, raw, rcl_get_zero_initialized_subscription(), {}});
+      Hearing& hearing = hearings.emplace_back(ros, type, raw);
       for (const std::string& sender : senders) {
         for (const char* way : {" struct", " bytes"}) hearing.expected.push_back(type.name + " " + sender + way);
       }
-      const rcl_subscription_options_t options = rcl_subscription_get_default_options();
-      check(rcl_subscription_init(&hearing.subscription, &ros.node, type.support, type.name.c_str(), &options),
-            type.name);
     }
   }
   std::size_t missing = hearings.size() * senders.size() * 2;
@@ -209,7 +170,7 @@ int hear(const std::vector<Type>& types, const std::vector<std::string>& senders
   while (missing != 0 && Clock::now() < end) {
     check(rcl_wait_set_clear(&wait_set), "clear");
     for (Hearing& hearing : hearings)
-      check(rcl_wait_set_add_subscription(&wait_set, &hearing.subscription, nullptr), "add");
+      check(rcl_wait_set_add_subscription(&wait_set, &hearing.subscription.it, nullptr), "add");
     const rcl_ret_t waited = rcl_wait(&wait_set, 500'000'000);
     if (waited == RCL_RET_TIMEOUT) continue;
     check(waited, "wait");
@@ -219,8 +180,6 @@ int hear(const std::vector<Type>& types, const std::vector<std::string>& senders
     }
   }
   check(rcl_wait_set_fini(&wait_set), "wait set's end");
-  for (Hearing& hearing : hearings)
-    check(rcl_subscription_fini(&hearing.subscription, &ros.node), "subscription's end");
   std::printf("{\"types\": %zu, \"missing\": %zu, \"wrong\": [", types.size(), missing);
   for (std::size_t i = 0; i < wrong.size(); ++i) std::printf("%s\"%s\"", i == 0 ? "" : ", ", wrong[i].c_str());
   std::printf("]}\n");

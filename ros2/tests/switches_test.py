@@ -13,11 +13,13 @@ DEBUG = ("--ros-args", "--log-level", "rmw_baton_cpp:=debug")
 
 
 def started(processes, *arguments, code=STARTS, **more):
+    """The exit status, and the lines of rmw_baton_cpp; all lines if it failed."""
     env = environment("baton", processes.domain, **more)
     done = subprocess.run(
         [PYTHON, "-c", code, *arguments], env=env, capture_output=True, text=True, timeout=200, check=False
     )
-    return done.returncode, [line for line in done.stderr.splitlines() if "[rmw_baton_cpp]" in line]
+    lines = done.stderr.splitlines()
+    return done.returncode, [line for line in lines if "[rmw_baton_cpp]" in line] if done.returncode == 0 else lines
 
 
 def test_one_line_says_what_is_active_to_those_that_ask(processes):
@@ -33,7 +35,7 @@ def test_one_line_says_what_is_active_to_those_that_ask(processes):
         assert status == 0 and len(found) == 1 and said in found[0], lines
 
 
-INIT = "import rclpy; rclpy.init(); rclpy.shutdown()"
+TWICE = "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
 
 
 def secured(tmp_path):
@@ -50,37 +52,22 @@ def test_an_unknown_way_to_allocate_is_named(processes):
 
 @pytest.mark.parametrize("variable", ["BATON_RMW", "BATON_RMW_PATHS"])
 def test_a_switch_of_two_paths_is_replaced_and_said_once(processes, variable):
-    twice = (
-        "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
-    )
-    status, lines = started(processes, code=twice, **{variable: "underlying"})
+    status, lines = started(processes, code=TWICE, **{variable: "underlying"})
     assert status == 0 and [variable in line for line in lines].count(True) == 1
     assert f"{variable} has no effect: no other RMW runs below" in lines[0]
 
 
 def test_enforced_security_is_refused_and_permissive_security_is_warned_of_once(processes, tmp_path):
     more = secured(tmp_path)
-    refused = subprocess.run(
-        [PYTHON, "-c", INIT],
-        env=environment("baton", processes.domain, ROS_SECURITY_STRATEGY="Enforce", **more),
-        capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
-    assert refused.returncode == 1
-    assert "security is enforced, and Baton does not encrypt: use another RMW" in refused.stderr
-    twice = (
-        "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
-    )
-    status, lines = started(processes, code=twice, ROS_SECURITY_STRATEGY="Permissive", **more)
+    status, lines = started(processes, ROS_SECURITY_STRATEGY="Enforce", **more)
+    assert status == 1 and "security is enforced, and Baton does not encrypt: use another RMW" in "".join(lines)
+    status, lines = started(processes, code=TWICE, ROS_SECURITY_STRATEGY="Permissive", **more)
     assert status == 0 and ["SROS 2 does not apply" in line for line in lines].count(True) == 1
 
 
 def test_a_runtime_directory_that_cannot_be_is_named(processes):
-    done = subprocess.run(
-        [PYTHON, "-c", INIT],
-        env=environment("baton", processes.domain, BATON_RUNTIME_DIR="/proc/nowhere"),
-        capture_output=True, text=True, timeout=200, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1 and "/proc/nowhere" in done.stderr
+    status, lines = started(processes, BATON_RUNTIME_DIR="/proc/nowhere")
+    assert status == 1 and "/proc/nowhere" in "".join(lines)
 
 
 # The process's own nodes meet; then it says whom it knows.

@@ -3,12 +3,10 @@
 // are refused (gtest, through rcl).
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
-#include <chrono>
+#include <deque>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "baton/rosidl/ros2_version.hpp"
@@ -28,19 +26,10 @@ namespace {
 using Service = sensor_msgs::srv::SetCameraInfo;
 using sensor_msgs::msg::Joy;
 using sensor_msgs::msg::RegionOfInterest;
-constexpr auto kLimit = std::chrono::seconds(200);
 
 template <class Message>
 const rosidl_message_type_support_t* type() {
   return rosidl_typesupport_cpp::get_message_type_support_handle<Message>();
-}
-
-bool until(const std::function<bool()>& condition) {
-  for (const auto end = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
 }
 
 struct Server {
@@ -132,7 +121,7 @@ TEST(Services, KeepAsManyRequestsAndResponsesAsTheirDepth) {
   two.depth = 2;
   Server server(ros, two);
   Client client(ros);
-  ASSERT_TRUE(until([&] { return client.available(); }));
+  until([&] { return client.available(); }, "a server");
   for (std::uint32_t i = 1; i <= 5; ++i) client.ask(i);
   EXPECT_EQ(server.answer(), (std::vector<std::uint32_t>{4, 5}));
   EXPECT_EQ(client.responses().size(), 2U);
@@ -144,7 +133,7 @@ TEST(Services, DoNotMeetWhereTheirQualitiesOfServiceExcludeEachOther) {
   careless.reliability = RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
   const Server server(ros, careless);  // its responses are best effort
   Client client(ros), other(ros, careless);
-  ASSERT_TRUE(until([&] { return other.available(); }));
+  until([&] { return other.available(); }, "a server");
   EXPECT_FALSE(client.available());
 }
 
@@ -152,7 +141,7 @@ TEST(Services, EachClientGetsItsOwnResponsesOnly) {
   Ros ros("own");
   Server server(ros);
   Client one(ros), other(ros);
-  ASSERT_TRUE(until([&] { return one.available() && other.available(); }));
+  until([&] { return one.available() && other.available(); }, "a server");
   const std::int64_t first = one.ask(1), second = one.ask(2), third = other.ask(3);
   EXPECT_EQ(server.answer().size(), 3U);
   using Responses = std::vector<std::pair<std::int64_t, std::string>>;
@@ -166,31 +155,22 @@ struct Pair {
   Pair(Ros& ros, const rosidl_message_type_support_t* written, const rosidl_message_type_support_t* read,
        const rmw_qos_profile_t& offered, const rmw_qos_profile_t& requested, rcl_publisher_event_type_t of_publisher,
        rcl_subscription_event_type_t of_subscription)
-      : node(ros.node) {
-    rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
-    publishing.qos = offered;
-    check(rcl_publisher_init(&publisher, &node, written, "pair", &publishing), "publisher");
-    check(rcl_publisher_event_init(&offers, &publisher, of_publisher), "event");
-    rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
-    subscribing.qos = requested;
-    check(rcl_subscription_init(&subscription, &node, read, "pair", &subscribing), "subscription");
-    check(rcl_subscription_event_init(&requests, &subscription, of_subscription), "event");
+      : publisher(ros, written, "pair", offered), subscription(ros, read, "pair", requested) {
+    check(rcl_publisher_event_init(&offers, &publisher.it, of_publisher), "event");
+    check(rcl_subscription_event_init(&requests, &subscription.it, of_subscription), "event");
   }
   ~Pair() {
     check(rcl_event_fini(&offers), "event's end");
     check(rcl_event_fini(&requests), "event's end");
-    check(rcl_publisher_fini(&publisher, &node), "publisher's end");
-    check(rcl_subscription_fini(&subscription, &node), "subscription's end");
   }
   /// Of the event, once it has counted something.
   static Status status_of(rcl_event_t& event) {
     Status status{};
-    EXPECT_TRUE(until([&] { return rcl_take_event(&event, &status) == RCL_RET_OK && status.total_count != 0; }));
+    until([&] { return rcl_take_event(&event, &status) == RCL_RET_OK && status.total_count != 0; }, "an event");
     return status;
   }
-  rcl_node_t& node;
-  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+  Publisher publisher;
+  Subscription subscription;
   rcl_event_t offers = rcl_get_zero_initialized_event(), requests = rcl_get_zero_initialized_event();
 };
 
@@ -225,9 +205,7 @@ TEST(Events, NameThePolicyThatIsIncompatibleAsANumberAtBothEnds) {
              RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS);
     EXPECT_EQ(Met::status_of(pair.offers).last_policy_kind, each.policy);
     EXPECT_EQ(Met::status_of(pair.requests).last_policy_kind, each.policy);
-    std::size_t matched = 1;
-    check(rcl_publisher_get_subscription_count(&pair.publisher, &matched), "count");
-    EXPECT_EQ(matched, 0U);
+    EXPECT_EQ(pair.publisher.matched(), 0U);
   }
 }
 
@@ -277,56 +255,43 @@ TEST(Events, CountATypeThatIsIncompatibleAtBothEnds) {
 
 TEST(Events, NotifyOfEachPartnerThatComesAndOfEachThatGoes) {
   Ros ros("partners");
-  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  const rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
-  check(rcl_publisher_init(&publisher, &ros.node, type<Joy>(), "partners", &publishing), "publisher");
+  const Publisher publisher(ros, type<Joy>(), "partners");
   rcl_event_t event = rcl_get_zero_initialized_event();
-  check(rcl_publisher_event_init(&event, &publisher, RCL_PUBLISHER_MATCHED), "event");
+  check(rcl_publisher_event_init(&event, &publisher.it, RCL_PUBLISHER_MATCHED), "event");
   std::atomic<std::size_t> notified{0};
   const auto count = [](const void* total, std::size_t more) {
     *const_cast<std::atomic<std::size_t>*>(static_cast<const std::atomic<std::size_t>*>(total)) += more;
   };
   check(rcl_event_set_callback(&event, count, &notified), "callback");
-  std::array<rcl_subscription_t, 2> subscriptions{rcl_get_zero_initialized_subscription(),
-                                                  rcl_get_zero_initialized_subscription()};
-  const rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
-  for (auto& each : subscriptions)
-    check(rcl_subscription_init(&each, &ros.node, type<Joy>(), "partners", &subscribing), "subscription");
-  EXPECT_TRUE(until([&] { return notified == 2; })) << notified;
+  std::deque<Subscription> subscriptions;
+  for (int i = 0; i < 2; ++i) subscriptions.emplace_back(ros, type<Joy>(), "partners");
+  until([&] { return notified == 2; }, "the news of two that came");
   rmw_matched_status_t status{};
   check(rcl_take_event(&event, &status), "take");
   EXPECT_EQ(status.current_count_change, 2);
-  for (auto& each : subscriptions) check(rcl_subscription_fini(&each, &ros.node), "subscription's end");
-  EXPECT_TRUE(until([&] { return notified == 4; })) << notified;
+  subscriptions.clear();
+  until([&] { return notified == 4; }, "the news of two that went");
   check(rcl_take_event(&event, &status), "take");
   EXPECT_EQ(status.current_count_change, -2);
   EXPECT_EQ(status.total_count_change, 0U);
   check(rcl_event_fini(&event), "event's end");
-  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
 }
 #endif
 
 TEST(Endpoints, OfOneProcessAreCountedAsSoonAsTheyAreMade) {
   Ros ros("counted");
-  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  const rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
-  check(rcl_publisher_init(&publisher, &ros.node, type<Joy>(), "counted", &publishing), "publisher");
-  const rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
-  std::array<rcl_subscription_t, 20> subscriptions{};
-  for (std::size_t i = 0; i < subscriptions.size(); ++i) {
-    subscriptions[i] = rcl_get_zero_initialized_subscription();
-    check(rcl_subscription_init(&subscriptions[i], &ros.node, type<Joy>(), "counted", &subscribing), "subscription");
+  const Publisher publisher(ros, type<Joy>(), "counted");
+  std::deque<Subscription> subscriptions;
+  for (std::size_t i = 0; i < 20; ++i) {
+    const Subscription& made = subscriptions.emplace_back(ros, type<Joy>(), "counted");
     std::size_t count = 0;
     if (i % 2 == 0) {
-      check(rcl_publisher_get_subscription_count(&publisher, &count), "count");
-      EXPECT_EQ(count, i + 1);
+      EXPECT_EQ(publisher.matched(), i + 1);
     } else {
-      check(rcl_subscription_get_publisher_count(&subscriptions[i], &count), "count");
+      check(rcl_subscription_get_publisher_count(&made.it, &count), "count");
       EXPECT_EQ(count, 1U);
     }
   }
-  for (auto& each : subscriptions) check(rcl_subscription_fini(&each, &ros.node), "subscription's end");
-  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
 }
 
 TEST(Contexts, EndAfterTheirShutdownAloneAndMakeNoNodeThen) {

@@ -170,6 +170,13 @@ class Hub {
   /// kMaxFrameFds, no empty descriptor.
   void send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload,
             std::vector<os::SharedFd> fds = {}) noexcept;
+  /// As send(), for what all peers are told. At once if the last such frame is some milliseconds old; else it may wait so long, or until the next
+  /// frame to the peer. Payloads of the same type that wait go in one frame, one behind the other, at most `most`.
+  void send_soon(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::size_t most) noexcept;
+  /// What waits for the peer by send_soon() goes now.
+  void send_waiting(PeerId peer) noexcept;
+  /// What processes announce is changing: for a while no link is parked.
+  void note_change();
   /// Ends the connection because of the peer's fault: `reason` is sent to the peer, the peer is not connected again
   /// during its life, and on_peer_down(peer, reason) follows. No diagnostic.
   void disconnect(PeerId peer, Error reason);

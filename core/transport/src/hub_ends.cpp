@@ -183,7 +183,7 @@ void Hub::Impl::drop_link(PeerLink& link, Error reason, bool over) {
   }
   {
     const os::Lock lock(mutex());
-    link.up = false;
+    link.up = link.holding = false;
     // The end of file counts even if packets before it are unread: they do not matter any more.
     over = over || link.socket() < 0 || os::hung_up_now(link.socket());
   }

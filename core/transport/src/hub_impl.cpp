@@ -47,6 +47,29 @@ void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payloa
   impl_->send(peer, std::move(frame));
 }
 
+void Hub::send_soon(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payload, std::size_t most) noexcept {
+  Outgoing frame;
+  frame.type = type;
+  frame.payload = std::move(payload);
+  frame.room = most;
+  impl_->send(peer, std::move(frame));
+}
+
+void Hub::send_waiting(PeerId peer) noexcept {
+  try {
+    const os::Lock lock(impl_->mutex());
+    const auto found = impl_->links.find(peer);
+    if (found != impl_->links.end() && !found->second->lost_frame) impl_->flush_held(*found->second);
+  } catch (const std::bad_alloc&) {
+    end_for_want_of_memory(peer);
+  }
+}
+
+void Hub::note_change() {
+  const os::Lock lock(impl_->mutex());
+  impl_->note_change();
+}
+
 void Hub::disconnect(PeerId peer, Error reason) {
   const os::Lock lock(impl_->mutex());
   const auto found = impl_->links.find(peer);
@@ -278,6 +301,10 @@ void Hub::Impl::post(std::function<void()> fn) {
 
 TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
   const os::Lock lock(mutex());
+  return schedule_locked(when, std::move(fn));
+}
+
+TimerId Hub::Impl::schedule_locked(Clock::time_point when, std::function<void()> fn) {
   const TimerId id = next_timer++;
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return id;
   const auto time = timer_times.emplace(id, when).first;

@@ -46,6 +46,7 @@ struct Outgoing {
   std::vector<std::uint8_t> payload;
   std::size_t sent_bytes = 0;
   std::vector<os::SharedFd> fds;
+  std::size_t room = 0;  ///< of send_soon(): for so many payloads, the first included
 
   std::size_t cost() const { return payload.size() + 64; }
 };
@@ -81,6 +82,8 @@ struct PeerLink {
   bool may_be_idle BATON_GUARDED_BY(hub_mutex) = false;  ///< look when `patience` is over
   os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);  ///< pidfd, may be empty; of a parked link: choose_whom_to_witness()
   bool want_write BATON_GUARDED_BY(hub_mutex) = false;
+  bool holding BATON_GUARDED_BY(hub_mutex) = false;            ///< the queue waits for send_held()
+  Clock::time_point soon_after BATON_GUARDED_BY(hub_mutex){};  ///< a frame of send_soon() waits until then
   /// Waits for a timer because the kernel has no room for descriptors in flight.
   bool pausing BATON_GUARDED_BY(hub_mutex) = false;
   /// A list, since an empty deque takes 576 bytes of every link.
@@ -158,6 +161,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void run();
   void post(std::function<void()> fn);
   TimerId schedule(Clock::time_point when, std::function<void()> fn);
+  TimerId schedule_locked(Clock::time_point when, std::function<void()> fn) BATON_REQUIRES(hub_mutex);
   void cancel(TimerId timer);
   void run_timers_and_posts();
   void run_posts(Clock::time_point start);
@@ -234,11 +238,16 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void send_now(PeerLink& link, const std::vector<std::uint8_t>& packet) BATON_REQUIRES(hub_mutex);
   os::IoStatus push(PeerLink& link, Outgoing& frame) BATON_REQUIRES(hub_mutex);
   void flush(PeerLink& link) BATON_REQUIRES(hub_mutex);
+  Clock::duration soon_time() const BATON_REQUIRES(hub_mutex);
+  bool join(PeerLink& link, const Outgoing& frame) BATON_REQUIRES(hub_mutex);
+  void flush_held(PeerLink& link) BATON_REQUIRES(hub_mutex);
+  void send_held();
   void clear_queue(PeerLink& link) BATON_REQUIRES(hub_mutex);
 
   // hub_parking.cpp
   /// A frame travelled, or a cause to keep the link is gone.
   void note_activity(PeerLink& link) BATON_REQUIRES(hub_mutex);
+  void note_change() BATON_REQUIRES(hub_mutex);
   void plan_parking(Clock::time_point when) BATON_REQUIRES(hub_mutex);
   void look_for_idle_links();
   bool ask_to_park(PeerLink& link) BATON_REQUIRES(hub_mutex);
@@ -318,7 +327,10 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::map<TimerId, Clock::time_point> timer_times BATON_GUARDED_BY(hub_mutex);
   TimerId next_timer BATON_GUARDED_BY(hub_mutex) = 1;
   std::vector<std::function<void()>> posted BATON_GUARDED_BY(hub_mutex);
-  bool lost_frames BATON_GUARDED_BY(hub_mutex) = false;  // some link lost a frame
+  bool lost_frames BATON_GUARDED_BY(hub_mutex) = false;   // some link lost a frame
+  bool held_planned BATON_GUARDED_BY(hub_mutex) = false;  // send_held() is scheduled
+  /// When processes last joined or announced something, and since when they do so without a pause.
+  Clock::time_point last_change BATON_GUARDED_BY(hub_mutex){}, changing_since BATON_GUARDED_BY(hub_mutex){};
   std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users BATON_GUARDED_BY(hub_mutex);
   // Release in stop() and after_fork_in_child(); acquire in every read without the lock.
   std::atomic<bool> stopping{false};
@@ -332,7 +344,6 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
       Clock::time_point::max();  ///< when idle links are looked for
 
   // Background thread only.
-  Clock::time_point last_met{};  ///< a process, for the first time
   const Clock::time_point joined = Clock::now();
   bool hurries = false;  ///< parks links that were idle for a moment
   bool ring_changed = false;

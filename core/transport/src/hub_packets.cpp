@@ -13,6 +13,8 @@ namespace {
 
 // So that one busy peer does not delay the others.
 constexpr int kMaxPacketsPerRound = 64;
+/// Of frames of send_soon(): with each link more.
+constexpr std::chrono::microseconds kWaitPerLink{100}, kShortestWait{1000}, kLongestWait{50000};
 
 }  // namespace
 
@@ -275,13 +277,14 @@ void Hub::Impl::go_up(PeerLink& link) {
   if (route.mine == link.id) route.mine = 0;
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   route.up = link.id;
-  route.up_since = last_met = Clock::now();
+  route.up_since = Clock::now();
   ring_changed = true;
   {
     const os::Lock lock(mutex());
     link.up = link.was_up = link.greeting = true;
     link.claim = std::move(claim);
     link.patience = options.idle_time;
+    note_change();
     note_activity(link);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
@@ -362,7 +365,16 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   const Acquaintance::Phase phase = link.acquaintance.phase();
   const bool open = phase == Acquaintance::Phase::kOpen;
   if (open) note_activity(link);
-  if (open && link.queue.empty() && !link.pausing) {
+  const Clock::time_point now = Clock::now();
+  if (join(link, frame)) return;
+  const bool holds = open && frame.room != 0 && now < link.soon_after && !link.want_write && !link.pausing;
+  if (holds && !held_planned) {
+    schedule_locked(now + soon_time(), [this] { send_held(); });
+    held_planned = true;
+  }
+  if (!holds) flush_held(link);
+  if (open && link.queue.empty() && !link.pausing && !holds) {
+    if (frame.room != 0) link.soon_after = now + soon_time();
     const os::IoStatus status = push(link, frame);
     if (status == os::IoStatus::kDone || status == os::IoStatus::kClosed || status == os::IoStatus::kError) {
       dropped.push_back(std::move(frame));  // sent, or the background thread is about to see the hang-up
@@ -370,7 +382,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
     }
     if (status == os::IoStatus::kTooManyInFlight) link.pausing = true;
   }
-  if (link.queue.empty()) link.progress = Clock::now();
+  if (link.queue.empty()) link.progress = now;
   const std::size_t bytes = link.queued_bytes + frame.cost();
   if (link.greeting && on_thread()) link.greeting_bytes += frame.cost();  // excludes frames of other threads
   const std::size_t most_bytes = kMaxQueuedBytes + link.greeting_bytes;
@@ -386,7 +398,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes ||
       (bytes > kMaxQueuedBytes && of_user > kMaxQueuedBytesPerUser) ||
       fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
-      ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
+      ((bytes > most_bytes || fds > kMaxQueuedFds) && now - link.progress > kStallTime)) {
     dropped.push_back(std::move(frame));
     disconnect_stalled_soon(link);
     return;
@@ -401,14 +413,55 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
     poller.wake();
   } else if (phase == Acquaintance::Phase::kAsked) {
     return;  // KEEP or BYE is on its way
+  } else if (holds) {
+    link.holding = true;
   } else if (link.pausing && link.queue.size() == 1) {
-    // Timers need the same lock: leave the call to the background thread.
-    posted.push_back([this, peer] { schedule(Clock::now() + kInFlightPause, [this, peer] { on_writable(peer); }); });
-    poller.wake();
+    schedule_locked(now + kInFlightPause, [this, peer] { on_writable(peer); });
   } else if (!link.pausing && !link.want_write) {
     link.want_write = true;
     poller.modify(link.socket(), socket_token(link.id), os::Poller::Interest::kReadWrite);
   }
+}
+
+/// So long frames of send_soon() wait for more: to send one to all takes a tenth of the time at most.
+Clock::duration Hub::Impl::soon_time() const {
+  return std::clamp<Clock::duration>(links.size() * kWaitPerLink, kShortestWait, kLongestWait);
+}
+
+/// Whether the payload is now part of a frame that waits.
+bool Hub::Impl::join(PeerLink& link, const Outgoing& frame) {
+  if (frame.room == 0 || link.queue.empty()) return false;
+  Outgoing& last = link.queue.back();
+  if (last.type != frame.type || last.room < 2 || last.sent_bytes != 0 ||
+      last.payload.size() + frame.payload.size() > kMaxPacketPayloadBytes)
+    return false;
+  last.payload.insert(last.payload.end(), frame.payload.begin(), frame.payload.end());
+  --last.room;
+  link.queued_bytes += frame.payload.size();
+  *link.queued_of_user += frame.payload.size();
+  return true;
+}
+
+void Hub::Impl::flush_held(PeerLink& link) {
+  if (!link.holding) return;
+  flush(link);
+  if (link.pausing) schedule_locked(Clock::now() + kInFlightPause, [this, id = link.id] { on_writable(id); });
+}
+
+/// What waits by send_soon() goes.
+void Hub::Impl::send_held() {
+  std::vector<LinkId> held;
+  {
+    const os::Lock lock(mutex());
+    held_planned = false;
+    const Clock::time_point after = Clock::now() + soon_time();
+    for (const auto& [id, link] : links) {
+      if (!link->holding) continue;
+      link->soon_after = after;
+      held.push_back(id);
+    }
+  }
+  for (const LinkId id : held) on_writable(id);
 }
 
 // Sends as many packets of the frame as the socket takes now.
@@ -439,7 +492,7 @@ os::IoStatus Hub::Impl::push(PeerLink& link, Outgoing& frame) {
 }
 
 void Hub::Impl::flush(PeerLink& link) {
-  link.pausing = false;
+  link.pausing = link.holding = false;
   while (!link.queue.empty()) {
     Outgoing& frame = link.queue.front();
     if (link.acquaintance.phase() != Acquaintance::Phase::kOpen && frame.type >= kFirstUserFrame) break;

@@ -13,6 +13,8 @@ using Phase = Acquaintance::Phase;
 
 /// Of a link that is parked while descriptors are short.
 constexpr std::chrono::milliseconds kShortIdleTime{250};
+/// So many idle times after the first of many changes, links are parked all the same.
+constexpr int kUnrestIdleTimes = 30;
 /// Held samples keep a link, and no frame says when they are released: they are looked at ever more rarely.
 constexpr std::chrono::milliseconds kMostPatience{64'000};
 /// So long a process may be new to others that have known each other for long.
@@ -31,10 +33,14 @@ void Hub::Impl::note_activity(PeerLink& link) {
 
 void Hub::Impl::plan_parking(Clock::time_point when) {
   if (when >= parking_at) return;
-  // Timers need the same lock: left to the background thread, at most once in `idle_time`.
-  posted.push_back([this, when] { schedule(when, [this] { look_for_idle_links(); }); });
+  schedule_locked(when, [this] { look_for_idle_links(); });
   parking_at = when;
-  if (!on_thread()) poller.wake();
+}
+
+void Hub::Impl::note_change() {
+  const Clock::time_point now = Clock::now();
+  if (now - last_change > 2 * options.idle_time) changing_since = now;
+  last_change = now;
 }
 
 void Hub::Impl::park_soon() {
@@ -63,8 +69,10 @@ void Hub::Impl::look_for_idle_links() {
   {
     const os::Lock lock(mutex());
     parking_at = Clock::time_point::max();
-    // While processes join, each has much to say to all.
-    if (const Clock::time_point calm = last_met + 2 * options.idle_time; calm > now && !hurry) {
+    // While processes join and announce, each has much to say to all. But some change without end.
+    const Clock::time_point calm =
+        std::min(last_change + 2 * options.idle_time, changing_since + kUnrestIdleTimes * options.idle_time);
+    if (calm > now && !hurry) {
       plan_parking(calm);
       return;
     }

@@ -135,8 +135,9 @@ Participant::Impl::PeerState* Participant::Impl::state_of(PeerId peer) {
 
 void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader) {
   // If they are compatible, the reader's process sends ATTACH; or, if messages are seldom, when the writer calls it.
-  if (!compatible(writer, reader, writer->options().qos, *reader.qos) || !writer->options().seldom || reader.banned)
-    return;
+  if (!compatible(writer, reader, writer->options().qos, *reader.qos)) return;
+  hub_->send_waiting(reader.peer());  // its process must not wait for a new writer
+  if (!writer->options().seldom || reader.banned) return;
   if (EndpointRecord* const record = graph_.find(reader.gid)) record->attached = true;
   if (Result<Charge> room = budgets_.charge(reader.peer(), Keep::kConnections, kRestingBytes)) {
     writer->rest(reader.peer(), reader.gid, *reader.qos, std::move(*room));
@@ -147,6 +148,7 @@ void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const
 
 void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   if (writer.banned || !compatible(reader, writer, *writer.qos, reader->options().qos)) return;
+  hub_->send_waiting(writer.peer());
   if (!writer.seldom || reader->options().connects_at_once || !rest(reader, writer)) begin_attach(reader, writer);
 }
 

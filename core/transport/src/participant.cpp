@@ -230,6 +230,7 @@ void Participant::Impl::broadcast_or_disconnect(FrameType type, Encode&& encode)
 }
 
 void Participant::Impl::graph_changed() noexcept {
+  hub_->note_change();
   {
     const os::Lock lock(version_mutex_);
     ++version_;
@@ -255,7 +256,8 @@ Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, con
       return added.error();
     }
     record = *added;
-    broadcast(FrameType::kAnnounce, payload);
+    for (const auto& [peer, state] : peers_)
+      hub_->send_soon(peer, static_cast<std::uint16_t>(FrameType::kAnnounce), payload, kMostAnnouncements);
   } catch (...) {
     // A peer that got the announcement forgets the endpoint when its connection ends.
     if (record != nullptr) {

@@ -122,9 +122,10 @@ std::int64_t seconds_since_change(int directory, const std::string& name) {
   return age < 0 ? 0 : age;
 }
 
-bool is_socket(int directory, const std::string& name) {
+std::int64_t socket_changed_ns(int directory, const std::string& name) {
   struct stat status {};
-  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
+  if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(status.st_mode)) return 0;
+  return std::int64_t{status.st_ctim.tv_sec} * 1'000'000'000 + status.st_ctim.tv_nsec;
 }
 
 Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid) {

@@ -147,10 +147,17 @@ UniqueFd watch_socket_peer(int socket) {
 
 std::uint64_t process_identity(const UniqueFd& pidfd) {
   constexpr auto kPidfsMagic = 0x50494446;  // PID_FS_MAGIC of linux/magic.h
-  struct statfs filesystem {};
+  static std::atomic<int> known{-1};        // whether this kernel has it; orders nothing: relaxed
+  if (!pidfd) return 0;
+  int has_it = known.load(std::memory_order_relaxed);
+  if (has_it < 0) {
+    struct statfs filesystem {};
+    if (::fstatfs(pidfd.get(), &filesystem) != 0) return 0;
+    has_it = filesystem.f_type == kPidfsMagic ? 1 : 0;
+    known.store(has_it, std::memory_order_relaxed);
+  }
   struct stat status {};
-  if (!pidfd || ::fstatfs(pidfd.get(), &filesystem) != 0 || filesystem.f_type != kPidfsMagic) return 0;
-  return ::fstat(pidfd.get(), &status) == 0 ? status.st_ino : 0;
+  return has_it == 1 && ::fstat(pidfd.get(), &status) == 0 ? status.st_ino : 0;
 }
 
 bool socket_peer_gone(int socket) {

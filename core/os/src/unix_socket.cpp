@@ -21,20 +21,29 @@ constexpr std::size_t kMaxFds = 16;
 // later.
 constexpr int kBacklog = 4096;
 
-bool make_address(int directory, const std::string& directory_path, const std::string& name, sockaddr_un& address,
-                  socklen_t& size) {
-  address = {};
-  address.sun_family = AF_UNIX;
-  std::string path = "/proc/self/fd/" + std::to_string(directory) + "/" + name;
-  // Without /proc, use the directory's own path if it is short enough.
-  if (::access("/proc/self/fd", X_OK) != 0) path = directory_path + "/" + name;
-  if (path.size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
-  return true;
+/// bind() or connect(), called again where there is no /proc: by the directory's own path, if it is short enough.
+using Call = int (*)(int, const sockaddr*, socklen_t);
+int call_at(Call call, int socket, int directory, const std::string& directory_path, const std::string& name) {
+  const auto by = [&](const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + 1);
+    int result = 0;
+    do {
+      result = call(socket, reinterpret_cast<const sockaddr*>(&address), size);
+    } while (result != 0 && errno == EINTR);
+    return result;
+  };
+  const int result = by("/proc/self/fd/" + std::to_string(directory) + "/" + name);
+  const int failed = result == 0 ? 0 : errno;
+  if (result != 0 && ::access("/proc/self/fd", X_OK) != 0) return by(directory_path + "/" + name);
+  errno = failed;
+  return result;
 }
 
 IoStatus socket_status(int error_number) {
@@ -69,12 +78,9 @@ UniqueFd make_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK
 
 IoStatus listen_at(int directory, const std::string& directory_path, const std::string& name, std::uint32_t mode,
                    std::uint32_t gid, UniqueFd& listener) {
-  sockaddr_un address;
-  socklen_t size = 0;
-  if (!make_address(directory, directory_path, name, address, size)) return IoStatus::kError;
   UniqueFd socket = make_socket();
   if (!socket) return socket_status(errno);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return socket_status(errno);
+  if (call_at(::bind, socket.get(), directory, directory_path, name) != 0) return socket_status(errno);
   // Group sharing: the socket's group must be the directory's. A directory without the set-group-id bit does not pass
   // its group on. Failure is harmless: the kernel then refuses other users.
   if (gid != static_cast<std::uint32_t>(-1)) {
@@ -91,16 +97,8 @@ IoStatus listen_at(int directory, const std::string& directory_path, const std::
 }
 
 IoStatus connect_at(int directory, const std::string& directory_path, const std::string& name, UniqueFd& connected) {
-  sockaddr_un address;
-  socklen_t size = 0;
-  if (!make_address(directory, directory_path, name, address, size)) return IoStatus::kError;
   UniqueFd socket = make_socket();
-  if (!socket) return socket_status(errno);
-  int result = 0;
-  do {
-    result = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) return socket_status(errno);
+  if (!socket || call_at(::connect, socket.get(), directory, directory_path, name) != 0) return socket_status(errno);
   connected = std::move(socket);
   return IoStatus::kDone;
 }

@@ -27,7 +27,10 @@ std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoin
 std::vector<EndpointInfo> Participant::endpoints_of(const std::string& topic) const {
   return impl_->endpoints_of(topic);
 }
-std::vector<TopicInfo> Participant::topics(const std::vector<std::string>& nodes) const { return impl_->topics(nodes); }
+std::vector<TopicInfo> Participant::topics(const std::vector<std::string>& nodes,
+                                           const std::function<bool(const std::string&)>& wanted) const {
+  return impl_->topics(nodes, wanted);
+}
 std::vector<std::string> Participant::nodes_of_endpoints() const { return impl_->nodes_of_endpoints(); }
 std::vector<NodeInfo> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }

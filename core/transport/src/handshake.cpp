@@ -59,6 +59,10 @@ std::vector<std::uint8_t> encode_gone(const std::vector<ProcessId>& processes) {
   return with_header(kGoneFrame, std::move(out).take());
 }
 
+bool connects_first(const ProcessId& self, std::int64_t named_ns, const ProcessId& peer, std::int64_t peer_named_ns) {
+  return named_ns != peer_named_ns ? named_ns > peer_named_ns : self < peer;
+}
+
 Arrival judge_arrival(const ProcessId& self, const ProcessId& peer, bool up_already, bool mine_reached_them) {
   if (up_already) return Arrival::kRefuse;
   if (!mine_reached_them) return Arrival::kAccept;

@@ -73,6 +73,9 @@ std::vector<std::uint8_t> encode_bye(Bye reason, const std::string& text);
 /// REQUIRES: 1 to kMaxGone.
 std::vector<std::uint8_t> encode_gone(const std::vector<ProcessId>& processes);
 
+/// Of two processes that read the names of each other, one connects at once: the one whose name is younger, since the other may have read the
+/// directory before that name was there; of two names of the same tick, the one with the smaller id. Times as os::socket_changed_ns().
+bool connects_first(const ProcessId& self, std::int64_t named_ns, const ProcessId& peer, std::int64_t peer_named_ns);
 /// Decides which of two connections between the same two processes stays. `mine_reached_them`: this process's own
 /// connect() has succeeded (a connect that must be tried again does not count: the other side cannot know of it).
 enum class Arrival : std::uint8_t { kAccept, kAcceptInsteadOfMine, kRefuse };

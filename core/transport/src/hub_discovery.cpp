@@ -15,6 +15,8 @@ constexpr unsigned kMaxDoublings = 9;  // 10 ms, 20 ms ... 5 s
 constexpr int kMaxAcceptsPerRound = 64;
 constexpr auto kShortagePause = std::chrono::milliseconds(100);
 constexpr auto kRescanDelay = std::chrono::seconds(1);
+/// So long a process waits for another one to connect that started later, or in the same tick of the kernel's clock.
+constexpr std::chrono::milliseconds kTheirTurn{2000}, kSameTickWait{20};
 // A temporary name lives for microseconds. Removing a living one is harmless (its owner takes another), so this time
 // only keeps newcomers from disturbing each other.
 constexpr std::int64_t kTemporaryNameSeconds = 2;
@@ -78,17 +80,31 @@ void Hub::Impl::scan() {
     return;
   }
   make_room_for_routes();
+  const std::int64_t named_ns = os::socket_changed_ns(directory.fd.get(), socket_name);
   for (const std::string& name : *names) {
     ProcessId process{};
     if (name == socket_name || name.size() < 2 || !os::from_hexadecimal(name.substr(2), process)) continue;
     if (name[0] == 'p') {
-      if (may_remember(process)) connect_to(process);
+      if (!may_remember(process)) continue;
+      const std::int64_t changed_ns = os::socket_changed_ns(directory.fd.get(), name);
+      if (!comes_by_itself(process, changed_ns, named_ns)) connect_to(process, changed_ns != 0);
     } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {
       os::UniqueFd probe;
       const os::Lock lock(mutex());
       if (os::connect_at(directory.fd.get(), directory.path, name, probe) == os::IoStatus::kRefused) sweep(name);
     }
   }
+}
+
+/// The other process connects, unless its clock was set, or it died before it read the directory: so this process waits only for a while.
+bool Hub::Impl::comes_by_itself(const ProcessId& process, std::int64_t changed_ns, std::int64_t named_ns) {
+  if (named_ns == 0 || connects_first(self, named_ns, process, changed_ns)) return false;
+  Route& route = routes[process];
+  if (route.up != 0) return false;
+  if (route.refused || route.mine != 0 || route.retry != 0) return true;
+  route.retry = schedule(Clock::now() + (changed_ns == named_ns ? kSameTickWait : kTheirTurn),
+                         [this, process] { connect_to(process); });
+  return true;
 }
 
 void Hub::Impl::scan_later() {
@@ -100,12 +116,12 @@ void Hub::Impl::scan_later() {
 }
 
 void Hub::Impl::sweep(const std::string& name) {
-  if (!os::is_socket(directory.fd.get(), name)) return;  // not Baton's: a user's file
+  if (os::socket_changed_ns(directory.fd.get(), name) == 0) return;  // not Baton's: a user's file
   BATON_CRASH_POINT("hub.sweep");
   (void)os::remove_name(directory.fd.get(), name);
 }
 
-void Hub::Impl::connect_to(const ProcessId& process) {
+void Hub::Impl::connect_to(const ProcessId& process, bool is_socket) {
   Route& route = routes[process];
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   if (route.refused || route.has_socket() || route.mine != 0) return;
@@ -117,8 +133,8 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     const os::Lock lock(mutex());
     os::UniqueFd socket;
     // A symbolic link would lead to a process that has a name of its own.
-    status = os::is_socket(directory.fd.get(), name) ? os::connect_at(directory.fd.get(), directory.path, name, socket)
-                                                     : os::IoStatus::kAbsent;
+    is_socket = is_socket || os::socket_changed_ns(directory.fd.get(), name) != 0;
+    status = is_socket ? os::connect_at(directory.fd.get(), directory.path, name, socket) : os::IoStatus::kAbsent;
     failed = errno;
     if (status == os::IoStatus::kRefused) sweep(name);
     if (status == os::IoStatus::kDone) {

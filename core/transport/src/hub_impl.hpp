@@ -195,7 +195,9 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void scan();
   /// A process died before it stated its name: check which of the names is dead. At most once a second.
   void scan_later();
-  void connect_to(const ProcessId& process);
+  bool comes_by_itself(const ProcessId& process, std::int64_t changed_ns, std::int64_t named_ns);
+  /// `is_socket`: the name is known to be one.
+  void connect_to(const ProcessId& process, bool is_socket = false);
   void retry_later(const ProcessId& process);
   void sweep(const std::string& name);
   void on_listener();

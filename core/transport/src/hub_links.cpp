@@ -90,14 +90,16 @@ bool Hub::Impl::welcome(const PeerLink& link) {
     process.arrivals = 0;
   }
   ++process.arrivals;
+  const bool stranger = link.info.uid != os::effective_user_id();
+  constexpr std::size_t kAlways = 4;
+  if (!stranger && process.violations == 0 && process.links <= kAlways && process.arrivals <= kMaxArrivals) return true;
   const std::size_t limit = os::descriptor_limit();
-  std::size_t most_links = std::clamp<std::size_t>(limit / 32, 4, kMaxLinksPerProcess);
+  std::size_t most_links = std::clamp<std::size_t>(limit / 32, kAlways, kMaxLinksPerProcess);
   unsigned most_arrivals = kMaxArrivals;
   if (link.info.identity == 0) {  // a user's containers on an older kernel: many processes under one number
     most_links = std::max<std::size_t>(limit / 4, most_links);
     most_arrivals *= 16;
   }
-  const bool stranger = link.info.uid != os::effective_user_id();
   return process.violations < kMaxViolations && process.links <= most_links && process.arrivals <= most_arrivals &&
          (!stranger || links_of_user[link.info.uid] <= std::max(most_links, limit / 4));
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -154,6 +155,19 @@ TEST(HubParking, WhoJoinsMeetsAll) {
     ASSERT_TRUE(domain.rests());
   }
   EXPECT_EQ(domain.diagnostics(), "");
+}
+
+// While processes announce much no link is parked, but some do so without end.
+TEST(HubParking, ChangesWithoutEndPutParkingOffForAWhileOnly) {
+  Domain domain(7);
+  std::atomic<bool> over{false};
+  std::thread changes([&] {
+    for (; !over; std::this_thread::sleep_for(100us))
+      for (const auto& hub : domain.hubs) hub->hub->note_change();
+  });
+  EXPECT_TRUE(domain.rests());
+  over = true;
+  changes.join();
 }
 
 /// A link to `hub` that keeps no rules.

@@ -55,6 +55,53 @@ TEST(Hub, ManyThatStartAtOnceMeetExactlyOnceEach) {
   }
 }
 
+// As many announce dozens of endpoints when they start.
+TEST(Hub, WhatAllAreToldWaitsForMoreAndArrivesInOrder) {
+  const TemporaryDirectory directory;
+  TestHub a(directory);
+  TestHub b(directory);
+  ASSERT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  const PeerId to_b = a.recorder.only_peer();
+  std::promise<void> began, go_on;
+  a.hub->post([&] {  // nothing is sent by a timer meanwhile
+    began.set_value();
+    go_on.get_future().wait();
+  });
+  began.get_future().wait();
+  for (std::uint8_t i = 0; i < 20; ++i) a.hub->send_soon(to_b, 0x100, {i}, 8);
+  a.hub->send(to_b, 0x101, {20});
+  ASSERT_TRUE(b.recorder.has_frames(5));
+  const auto sends = [&](std::uint8_t last, auto send) {
+    const std::size_t before = b.recorder.frames_.size();
+    a.hub->send_soon(to_b, 0x100, {0}, 8);  // at once, or it waits
+    a.hub->send_soon(to_b, 0x100, {last}, 8);
+    send();
+    EXPECT_TRUE(b.recorder.eventually([&](const Recorder& r) { return r.frames_.back().payload.back() == last; }));
+    EXPECT_LE(b.recorder.frames_.size(), before + 2);
+  };
+  sends(21, [&] { a.hub->send_waiting(to_b); });
+  sends(22, [&] { go_on.set_value(); });
+  std::vector<std::size_t> sizes;
+  std::vector<std::uint8_t> bytes;
+  for (const Frame& frame : b.recorder.frames_) {
+    sizes.push_back(frame.payload.size());
+    bytes.insert(bytes.end(), frame.payload.begin(), frame.payload.end());
+  }
+  sizes.resize(5);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 8, 8, 3, 1}));
+  for (std::uint8_t i = 0; i < 21; ++i) EXPECT_EQ(bytes[i], i);
+  EXPECT_EQ(bytes.size(), 25U);
+}
+
+TEST(Hub, OneOfTwoThatReadEachOthersNamesConnectsFirst) {
+  const ProcessId low{1}, high{2};
+  for (const std::int64_t later : {5, 6, 7}) {  // before, in and after the tick of the other
+    EXPECT_NE(connects_first(low, later, high, 6), connects_first(high, 6, low, later)) << later;
+    EXPECT_EQ(connects_first(low, later, high, 6),
+              later >= 6);  // the younger one: the older one may not have read its name
+  }
+}
+
 TEST(Hub, OnesOfDifferentDomainsDoNotMeet) {
   const TemporaryDirectory directory;
   TestHub a(directory, "a", 1);

@@ -453,7 +453,8 @@ std::vector<EndpointInfo> Participant::Impl::endpoints_of(const std::string& top
   return out;
 }
 
-std::vector<TopicInfo> Participant::Impl::topics(const std::vector<std::string>& nodes) const {
+std::vector<TopicInfo> Participant::Impl::topics(const std::vector<std::string>& nodes,
+                                                 const std::function<bool(const std::string&)>& wanted) const {
   const auto parts = [](const auto& info) {
     return std::tuple<std::string_view, std::string_view, bool>(info.topic, info.type_name, info.is_writer);
   };
@@ -474,6 +475,7 @@ std::vector<TopicInfo> Participant::Impl::topics(const std::vector<std::string>&
   for (bool more = true; more;) {
     const os::Lock lock(mutex_);
     more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
+      if (wanted && !wanted(*record.topic->name)) return;
       if (!nodes.empty() && std::find(nodes.begin(), nodes.end(), *record.node) == nodes.end()) return;
       const Known known{*record.topic->name, record.type->name, record.is_writer};
       if (found.find(known) == found.end()) found.insert({*record.topic->name, record.type->name, record.is_writer});
@@ -490,8 +492,9 @@ std::vector<std::string> Participant::Impl::nodes_of_endpoints() const {
   std::optional<Gid> last;
   for (bool more = true; more;) {
     const os::Lock lock(mutex_);
+    const std::string* before = nullptr;  // endpoints of one node stand together, with one string
     more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
-      if (found.find(*record.node) == found.end()) found.insert(*record.node);
+      if (std::exchange(before, record.node) != record.node) found.insert(*record.node);
     });
   }
   std::vector<std::string> out;

@@ -50,7 +50,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   void remove_node(const NodeName& node);
   std::vector<EndpointInfo> endpoints() const;
   std::vector<EndpointInfo> endpoints_of(const std::string& topic);
-  std::vector<TopicInfo> topics(const std::vector<std::string>& nodes) const;
+  std::vector<TopicInfo> topics(const std::vector<std::string>& nodes,
+                                const std::function<bool(const std::string&)>& wanted) const;
   std::vector<std::string> nodes_of_endpoints() const;
   std::vector<NodeInfo> nodes() const;
   std::size_t unmet_count() const;

@@ -12,9 +12,13 @@
 namespace baton::rmw {
 namespace {
 
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() > end.size() && text.substr(text.size() - end.size()) == end;
+}
+
 /// `text` without `end`, if it ends so.
 std::optional<std::string> without(std::string_view text, std::string_view end) {
-  if (text.size() <= end.size() || text.substr(text.size() - end.size()) != end) return std::nullopt;
+  if (!ends_with(text, end)) return std::nullopt;
   return std::string(text.substr(0, text.size() - end.size()));
 }
 
@@ -94,7 +98,13 @@ BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<Endp
     for (const std::string& each : far_nodes())
       if (full_node_name(each) == *node) nodes.push_back(each);
   }
-  for (const transport::TopicInfo& topic : participant_.topics(nodes)) {
+  // A node has four times as many topics of services as others: those that are not asked for are not copied.
+  const bool services = *ends.begin() == EndpointKind::kServer || *ends.begin() == EndpointKind::kClient;
+  const std::string request = request_topic(""), response = response_topic("");
+  const auto wanted = [&](const std::string& topic) {
+    return (ends_with(topic, request) || ends_with(topic, response)) == services;
+  };
+  for (const transport::TopicInfo& topic : participant_.topics(nodes, wanted)) {
     const std::optional<Name> name = name_of(topic);
     if (!name || std::find(ends.begin(), ends.end(), name->end) == ends.end()) continue;
     found[name->name].insert(ros_type(topic.type_name, name->end));

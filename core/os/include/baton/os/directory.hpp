@@ -45,8 +45,8 @@ std::string network_file_system(std::uint64_t file_system);
 Result<std::vector<std::string>> list_directory(int directory);
 /// Seconds since the inode last changed; negative if the name is gone.
 std::int64_t seconds_since_change(int directory, const std::string& name);
-/// True if the name is a socket.
-bool is_socket(int directory, const std::string& name);
+/// When the socket `name` last changed, for example got its name: wall-clock time in the kernel's ticks. 0 if the name is gone or no socket.
+std::int64_t socket_changed_ns(int directory, const std::string& name);
 /// Opens the ordinary file `name` for reading and writing, without following a symbolic link. Makes an empty file if
 /// none exists. If this process owns the file, its mode and group are set as asked.
 Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid);

@@ -209,7 +209,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
   std::vector<EndpointInfo> endpoints() const;
   std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;  ///< those of one topic
   /// Each topic once for each of its types and each end, however many endpoints it has. `nodes`: only of endpoints of these nodes; empty: of all.
-  std::vector<TopicInfo> topics(const std::vector<std::string>& nodes = {}) const;
+  /// `wanted`: only topics for whose names it returns true; empty: all. It must not call the participant.
+  std::vector<TopicInfo> topics(const std::vector<std::string>& nodes = {},
+                                const std::function<bool(const std::string& topic)>& wanted = {}) const;
   /// The names of the nodes that have endpoints, each once: also of nodes that no process announces, as the link's of other hosts.
   std::vector<std::string> nodes_of_endpoints() const;
   std::vector<NodeInfo> nodes() const;

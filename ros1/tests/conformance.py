@@ -65,6 +65,7 @@ ALL = [
     Kind("lotros", "baton::ros1, mode lotros", shares="baton", held=8, program="api_", mode="lotros"),
     Kind("tzc", "baton::ros1, mode tzc", shares="baton", held=8, program="api_", mode="tzc"),
     Kind("recompiled", "the stock program, recompiled with baton_ros1_messages", shares="baton", program="recompiled_"),
+    Kind("recompiled_tzc", "the same with BATON_ROS1_MODE=tzc", shares="baton", program="recompiled_", mode="tzc"),
     Kind("rospy", "a stock program of rospy", python="plain"),
     Kind("accelerated", "the same program under baton_accelerate", shares="baton", python="plain", accelerated=True),
     Kind("views", "baton.rospy", shares="baton", held=8, python="views"),
@@ -72,13 +73,13 @@ ALL = [
 ]
 KINDS = {kind.name: kind for kind in ALL}
 # Programs with the commands of the talker of ends.cpp beside "publish", and their counterparts.
-ROSCPP = ["roscpp", "preload", "recompiled"]
+ROSCPP = ["roscpp", "preload", "recompiled", "recompiled_tzc"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     """A scenario. `promise` is what a passed row proves. `third` is one kind more where three programs take part. `together`: a row has all
-    subscribers of its publisher."""
+    subscribers of its publisher. `one_case`: the rows are short, and one case of pytest runs them one after another."""
 
     name: str
     promise: str
@@ -88,6 +89,7 @@ class Scenario:
     third: list[str] = dataclasses.field(default_factory=list)
     without: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     together: bool = False
+    one_case: bool = False
 
 
 def but(*names: str) -> list[str]:
@@ -139,6 +141,7 @@ SCENARIOS = [
         "subscription still does.",
         ["lotros", "tzc", "views"],
         ["lotros", "tzc", "views"],
+        one_case=True,
     ),
     Scenario(
         "slow",
@@ -146,7 +149,7 @@ SCENARIOS = [
         ["roscpp", "preload", "lotros", "tzc"],  # the queue is the subscriber's: these stand for the ways of a message
         but("rospy", "accelerated"),
         # rospy reads its socket in the thread of the callback. And in mode tzc nothing says when messages without handles are in the queue.
-        without=[("roscpp", "views"), ("preload", "views"), ("lotros", "tzc")],
+        without=[("roscpp", "views"), ("preload", "views"), ("lotros", "tzc"), ("lotros", "recompiled_tzc")],
         together=True,
     ),
     Scenario(
@@ -163,26 +166,29 @@ SCENARIOS = [
         ["lotros", "tzc"],
         ["lotros", "tzc"],
         third=["lotros", "tzc", "roscpp", "preload"],
+        one_case=True,
     ),
     Scenario(
         "too_large",
         "A message that shared memory has no room for goes by TCP, in its place: each subscriber gets everything once and in order.",
-        ["preload", "recompiled", "accelerated", "plugin"],
+        ["preload", "recompiled", "recompiled_tzc", "accelerated", "plugin"],
         EVERY_KIND,
     ),
     Scenario(
         "too_large_latched",
         "A latched message that Baton cannot carry reaches late subscribers once.",
-        ["recompiled", "accelerated"],
+        ["recompiled", "recompiled_tzc", "accelerated"],
         EVERY_KIND,
+        one_case=True,
     ),
     Scenario(
         "reused",
         "A message that its program changes after publishing arrives as it was published.",
-        ["preload", "recompiled"],  # a stock publisher keeps nothing of the message
+        ["preload", "recompiled", "recompiled_tzc"],  # a stock publisher keeps nothing of the message
         ROSCPP,
         also=[("recompiled", "recompiled"), ("recompiled", "roscpp")],
         together=True,
+        one_case=True,
     ),
     Scenario(
         "visited",
@@ -195,8 +201,9 @@ SCENARIOS = [
     Scenario(
         "introduced",
         "What a connect callback publishes to one subscriber reaches nobody else, small or large, and is not latched.",
-        ["roscpp", "recompiled"],
-        ["recompiled and roscpp"],  # by turns
+        ["roscpp", "recompiled", "recompiled_tzc"],
+        ["recompiled and roscpp and recompiled_tzc"],  # by turns
+        one_case=True,
     ),
     Scenario(
         "switched_off",
@@ -207,6 +214,7 @@ SCENARIOS = [
             ("preload", "preload"),
             ("accelerated", "accelerated"),
         ],  # with BATON_ROS1=0 each is as good as another one
+        one_case=True,
     ),
 ]
 
@@ -263,6 +271,14 @@ def rows() -> list[Row]:
         kinds = pairs(scenario, met)
         met.update(kinds)
         found += [Row(scenario, each) for each in (together(kinds) if scenario.together else kinds)]
+    return found
+
+
+def cases() -> dict[str, list[Row]]:
+    """The rows of each case of pytest, by its name."""
+    found: dict[str, list[Row]] = {}
+    for row in rows():
+        found.setdefault(row.scenario.name if row.scenario.one_case else row.name, []).append(row)
     return found
 
 

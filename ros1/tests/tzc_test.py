@@ -60,15 +60,15 @@ def test_a_subscription_gets_each_message_once_while_publishers_of_the_other_mod
     assert counts == expected(taken=counts["taken"], carried=counts["carried"])
 
 
-@pytest.mark.parametrize("own", [TZC, LOTROS], ids=["tzc", "lotros"])
-def test_what_a_publisher_without_handles_left_behind_is_delivered(ros, own):
-    listener, talker = ros.api_listener(pause_ms=700, **own), ros.api_talker(**LOTROS)
-    meet(talker, 1)
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
-    talker.do(f"publish {LARGE} 4 0")  # within the first one's callback
-    talker.process.kill()
-    assert [listener.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
+def test_what_a_publisher_without_handles_left_behind_is_delivered(ros):
+    for own in ros.each([TZC, LOTROS]):
+        listener, talker = ros.api_listener(pause_ms=700, **own), ros.api_talker(**LOTROS)
+        meet(talker, 1)
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(1)
+        talker.do(f"publish {LARGE} 4 0")  # within the first one's callback
+        talker.process.kill()
+        assert [listener.line() for _ in range(4)] == [image(i + 2) for i in range(4)]
 
 
 def test_bytes_in_handles_and_bytes_of_a_stock_publisher_may_be_decoded_at_the_same_time(ros):
@@ -294,3 +294,6 @@ def test_another_mode_is_an_error_that_names_the_two(ros):
     talker = ros.api_talker(BATON_ROS1_MODE="shm")
     assert talker.status() != 0
     assert any("BATON_ROS1_MODE is 'shm'; it has to be lotros or tzc" in line for line in talker.errors), talker.errors
+    recompiled = [BUILD / "bin/ros1_recompiled_ends", "talker", "images", "100", "volatile"]
+    recompiled = ros.run(recompiled, preload=False, BATON_ROS1_MODE="shm")
+    assert recompiled.complains("go by TCP: BATON_ROS1_MODE is 'shm'; it has to be lotros or tzc"), recompiled.errors

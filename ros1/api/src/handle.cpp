@@ -74,6 +74,12 @@ ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const Top
   return out;
 }
 
+std::vector<std::uint8_t> first_header(message::Bytes wire) {
+  const auto* const begin = reinterpret_cast<const std::uint8_t*>(wire.data);
+  if (wire.size < kEmptyHeaderBytes || length_at(begin + kFrameIdAt) > wire.size - kEmptyHeaderBytes) return {};
+  return {begin, begin + kEmptyHeaderBytes + length_at(begin + kFrameIdAt)};
+}
+
 std::optional<TopicHandle> decode_handle(message::Bytes wire) {
   const auto* const begin = reinterpret_cast<const std::uint8_t*>(wire.data);
   if (wire.size < kEmptyHeaderBytes + kFixedBytes) return std::nullopt;

@@ -39,6 +39,8 @@ struct TopicHandle {
 
 /// With TCPROS's length before it. `header`: the serialized std_msgs/Header; empty for a type without one.
 ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const TopicHandle& handle);
+/// The std_msgs/Header with which a message begins, both in ROS 1's serialization. Empty: `wire` is too short.
+std::vector<std::uint8_t> first_header(message::Bytes wire);
 /// Empty: `wire` is not one whole Handle.
 std::optional<TopicHandle> decode_handle(message::Bytes wire);
 

@@ -157,6 +157,7 @@ bool HandleResolver::step(HandleSender& source, ResolvedMessage* out) {
   if (first->handle.place == TopicHandle::Place::kHere) {
     delivered = first->handle.number;
     out->carried = first;
+    out->sample = std::move(sample);
     ++counters.carried;
     return done();
   }

@@ -59,7 +59,8 @@ class HandleResolver {
   /// The next message that can be delivered; empty if there is none.
   struct ResolvedMessage {
     transport::TakenSample sample;
-    ArrivedHandlePtr carried;  ///< its bytes are to be delivered
+    ArrivedHandlePtr
+        carried;  ///< its bytes are to be delivered; `sample` is then the same message, if it was in the queue
     explicit operator bool() const { return sample || carried; }
   };
   ResolvedMessage next();

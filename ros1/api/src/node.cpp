@@ -9,6 +9,7 @@
 #include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 #include "baton/ros1/endpoints.hpp"
+#include "baton/ros1/ros1.hpp"
 #include "domain.hpp"
 #include "graph_names.hpp"
 
@@ -63,8 +64,17 @@ std::shared_ptr<transport::Reader> mark(baton::Node& node, const std::string& na
 std::shared_ptr<transport::Reader> announce_publisher(baton::Node& node, const std::string& topic, Mode mode) {
   return mode == Mode::kTzc ? mark(node, side_publisher(topic)) : nullptr;
 }
-std::shared_ptr<transport::Reader> announce_subscriber(baton::Node& node, const std::string& topic, Mode mode) {
-  return mode == Mode::kTzc ? mark(node, side_topic(topic)) : nullptr;
+
+std::shared_ptr<transport::Reader> make_reader_for_ros(baton::Node& node, const std::string& topic,
+                                                       const message::Type& type, std::uint32_t queue_size, Mode mode,
+                                                       std::uint32_t held) {
+  struct Announced {
+    std::shared_ptr<transport::Reader> announcement, reader;  // in this order, which is that of the graph
+  };
+  const auto both = std::make_shared<Announced>();
+  if (mode == Mode::kTzc) both->announcement = mark(node, side_topic(topic));
+  both->reader = node.make_reader(topic, type, QoS(depth_of(queue_size, mode)).hold(held));
+  return {both, both->reader.get()};
 }
 
 }  // namespace detail

@@ -197,7 +197,8 @@ struct PublisherSide::State {
       for (auto each = early.begin(); each != early.end();) {
         SubscriberLink* const side = link_of(sides, each->first);
         if (side != nullptr) {
-          side->got_last = latch && each->second.back().buf == last_handle.buf;
+          side->got_last = latch && std::any_of(each->second.begin(), each->second.end(),
+                                                [this](const auto& kept) { return kept.buf == last_handle.buf; });
           wanted.emplace_back(side->link, std::move(each->second));
         }
         each = side != nullptr ? early.erase(each) : std::next(each);
@@ -238,18 +239,41 @@ struct PublisherSide::State {
             return is_of_added(each) && each.got_last;
           });
       for (SubscriberLink& each : sides) {
-        if (!is_of_added(each) || each.got_last || !handles || elsewhere) continue;
+        if (!is_of_added(each) || each.got_last || !handles || elsewhere || last_by_bytes) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last_handle);
       }
       for (SubscriberLink& each : links) {
-        if (!is_of_added(each) || each.got_last || handles_alone(each) || got_last(each)) continue;
+        if (!is_of_added(each) || each.got_last || got_last(each) || (handles_alone(each) && !last_by_bytes)) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last_by_bytes && has_own(each) ? last_with_trailer : last);
       }
     }
     BATON_CRASH_POINT("ros1.api.linked");
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
+  }
+
+  /// What publish_to() has for a process that wants handles: the bytes, which each of its subscriptions takes once. `number`: of the message in
+  /// Baton, which one of them has. A latched message that the process has not got yet goes before it, since no handle of a lower number is heard
+  /// afterwards. To be written to the link that it returns; null: it waits for that link.
+  std::pair<ros::SubscriberLinkPtr, std::vector<ros::SerializedMessage>> handles_of_own(
+      const SubscriberLink& to, const ros::SerializedMessage& message, std::uint64_t number) {  // with `mutex`
+    const auto length =
+        static_cast<std::size_t>(message.message_start - message.buf.get());  // TCPROS's, before the message
+    const std::size_t size = message.num_bytes - length;
+    const message::Bytes wire(message.message_start, size);
+    std::vector<ros::SerializedMessage> out;
+    SubscriberLink* const there = link_of(sides, *to.process);
+    const bool has_last = to.got_last || (there != nullptr ? there->got_last : early.count(*to.process) != 0);
+    if (last_handle.buf && !has_last) out.push_back(last_handle);
+    out.push_back(detail::encode(header ? first_header(wire) : std::vector<std::uint8_t>(),
+                                 {md5, writer->gid(), number, TopicHandle::Place::kHere, wire}));
+    if (there != nullptr) {
+      there->got_last = there->got_last || last_handle.buf;
+      return {there->link, std::move(out)};
+    }
+    for (const ros::SerializedMessage& each : out) keep_early(*to.process, each);
+    return {};
   }
 
   /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
@@ -632,7 +656,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
 }
 
 void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& message,
-                               const std::function<void(const Gid&)>& hand_over) {
+                               const std::function<std::uint64_t(const Gid&)>& hand_over) {
   State& state = *state_;
   const ros::SubscriberLinkPtr link = subscriber.*member_of(LinkOfPublisher());
   state.wait_until_met(link);
@@ -652,8 +676,22 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
           [&](const Gid& reader) { return std::find(matched.begin(), matched.end(), reader) != matched.end(); });
     }
     is_served = state.is_served(*found, matched);
+    if (state.handles_alone(*found) && !readers.empty()) {
+      readers.resize(1);  // its number is the handle's, and the handle brings the bytes to the others
+      is_served = true;
+    }
   }
-  for (const Gid& reader : readers) hand_over(reader);
+  std::uint64_t number = 0;
+  for (const Gid& reader : readers) number = hand_over(reader);
+  std::pair<ros::SubscriberLinkPtr, std::vector<ros::SerializedMessage>> handles;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    const SubscriberLink* const found = known(state.links, link);
+    if (number != 0 && found != nullptr && state.gets_handles(*found)) {
+      handles = state.handles_of_own(*found, message, number);
+    }
+  }
+  for (const ros::SerializedMessage& each : handles.second) handles.first->enqueueMessage(each, true, true);
   if (!is_served) link->enqueueMessage(message, true, true);
 }
 

@@ -189,18 +189,20 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   }
   void deliver_arrived() {  // with `one_at_a_time`
     while (HandleResolver::ResolvedMessage next = arrivals.next()) {
-      if (next.sample) {
+      if (next.carried) {
+        if (next.sample && hold_back(next.sample))
+          continue;  // in the place of its bytes, which would overtake what it follows
+        next.sample = {};
+        deliver_carried(*next.carried);
+        if (has_ended()) return;
+      } else {
         BATON_CRASH_POINT("ros1.api.found");
         note(next.sample.publisher());
-        callbacks.take(std::move(next.sample));
-      } else {
-        deliver_carried(*next.carried);
+        if (!deliver(std::move(next.sample))) return;
       }
-      if (has_ended()) return;
     }
     for (transport::TakenSample& each : arrivals.left_behind()) {
-      callbacks.take(std::move(each));
-      if (has_ended()) return;
+      if (!deliver(std::move(each))) return;
     }
     plan_look();
   }
@@ -219,7 +221,11 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", topic.c_str(), error.what());
       return;
     }
-    callbacks.deliver(decoded);
+    if (callbacks.carried) {
+      callbacks.carried(decoded, arrived.handle.writer);
+    } else {
+      callbacks.deliver(decoded);
+    }
   }
   /// With `one_at_a_time`.
   void look_for_writers() {
@@ -282,29 +288,29 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     if (!*taken) return false;
     BATON_CRASH_POINT("ros1.api.taken");
     note(taken->publisher());
-    return hold_back(*taken) || deliver(std::move(*taken));
-  }
-  /// With `one_at_a_time`. False: the subscription has ended.
-  bool deliver(transport::TakenSample&& sample) {
-    if (mode == Mode::kTzc) {
-      look_for_writers();
-      for (transport::TakenSample& each : arrivals.without_handle(std::move(sample))) callbacks.take(std::move(each));
-    } else {
-      callbacks.take(std::move(sample));
+    if (mode == Mode::kLotros) return deliver(std::move(*taken));
+    look_for_writers();
+    for (transport::TakenSample& each : arrivals.without_handle(std::move(*taken))) {
+      if (!deliver(std::move(each))) return false;
     }
-    return !has_ended();  // the callback may have ended its own subscription
+    return true;
   }
-
+  /// With `one_at_a_time`: now, or after the message by TCPROS that it follows. False: the subscription has ended.
+  bool deliver(transport::TakenSample&& sample) { return hold_back(sample) || call_back(std::move(sample)); }
   /// With `one_at_a_time`. True: `sample` was taken over, and is delivered later.
   bool hold_back(transport::TakenSample& sample) {
     if (!held_back.hold(sample, std::chrono::steady_clock::now())) return false;
     plan_look();
     return true;
   }
+  bool call_back(transport::TakenSample&& sample) {
+    callbacks.take(std::move(sample));
+    return !has_ended();  // the callback may have ended its own subscription
+  }
   /// With `one_at_a_time`. False: the subscription has ended.
   bool release_held_back() {
     const bool goes_on = held_back.release(std::chrono::steady_clock::now(), [this](transport::TakenSample&& sample) {
-      return deliver(std::move(sample));
+      return call_back(std::move(sample));
     });
     if (goes_on) plan_look();
     return goes_on;

@@ -49,6 +49,8 @@ class PublisherEnd {
   const MessageClass& message_;
   const message::Ros1Codec codec_;
   const std::shared_ptr<baton::Node> node_;
+  const Mode mode_;
+  const std::shared_ptr<transport::Reader> announced_;
   const std::shared_ptr<baton::detail::PublisherCore> core_;
   const bool has_header_;
   ros1::detail::PublisherSide side_;

@@ -2,13 +2,13 @@
 #include <ros/console.h>
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "baton/message/builder.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "baton/sfm/size.hpp"
@@ -22,8 +22,8 @@ using Core = baton::detail::PublisherCore;
 
 /// The process's publishers by type; of one type the one that was used last is last.
 struct Publishers {
-  std::mutex mutex;
-  std::unordered_map<const message::Type*, std::vector<std::shared_ptr<Core>>> known;
+  os::Mutex mutex;
+  std::unordered_map<const message::Type*, std::vector<std::shared_ptr<Core>>> known BATON_GUARDED_BY(mutex);
 };
 
 Publishers& publishers() {
@@ -33,7 +33,7 @@ Publishers& publishers() {
 
 void use(const MessageClass& message, const std::shared_ptr<Core>& core) {
   Publishers& all = publishers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   std::vector<std::shared_ptr<Core>>& same = all.known[&message.type];
   if (!same.empty() && same.back() == core) return;
   same.erase(std::remove(same.begin(), same.end(), core), same.end());
@@ -42,7 +42,7 @@ void use(const MessageClass& message, const std::shared_ptr<Core>& core) {
 
 void forget(const MessageClass& message, const std::shared_ptr<Core>& core) {
   Publishers& all = publishers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   std::vector<std::shared_ptr<Core>>& same = all.known[&message.type];
   same.erase(std::remove(same.begin(), same.end(), core), same.end());
 }
@@ -61,7 +61,7 @@ bool MakingStock::now() { return g_making_stock > 0; }
 
 std::shared_ptr<Core> publisher_of(const MessageClass& message) {
   Publishers& all = publishers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   const auto found = all.known.find(&message.type);
   return found == all.known.end() || found->second.empty() ? nullptr : found->second.back();
 }
@@ -70,9 +70,11 @@ PublisherEnd::PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions&
     : message_(message),
       codec_(message::Ros1Codec::compile(message.type).or_throw()),
       node_(ros1::node()),
+      mode_(ros1::default_mode()),
+      announced_(ros1::detail::announce_publisher(*node_, options.topic, mode_)),
       core_(ros1::detail::make_publisher_for_ros(*node_, options.topic, message.type, qos_of(options))),
       has_header_(options.has_header),
-      side_(handle, options.topic, options.queue_size, options.latch, Mode::kLotros,
+      side_(handle, options.topic, options.queue_size, options.latch, mode_,
             {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer(),
             options.has_header) {
   core_->habit().copy_first();  // most programs publish by reference and fill the same object again
@@ -164,7 +166,7 @@ void PublisherEnd::publish_to(const ros::SingleSubscriberPublisher& subscriber, 
       decode(wire, chunk);
       transport::PublishInfo info;
       info.only_reader = &reader;
-      core_->publish(chunk, info).or_throw();
+      return core_->publish(chunk, info).or_throw();
     } catch (...) {
       core_->writer()->abandon(chunk);
       throw;

@@ -34,10 +34,7 @@ class Delivery {
         node_(std::move(node)) {}
 
   void take(transport::TakenSample&& taken) {
-    const std::int64_t received_ns = os::realtime_ns();
-    const auto header = header_of(taken.publisher());
-    const ros::Time received(static_cast<std::uint32_t>(received_ns / 1'000'000'000),
-                             static_cast<std::uint32_t>(received_ns % 1'000'000'000));
+    const transport::Gid publisher = taken.publisher();
     boost::shared_ptr<const void> message;
     if (*held_ + 1 >= kHeld) {  // the program keeps many: this one must not be the last that comes
       message = message_.clone(taken.message());
@@ -60,9 +57,17 @@ class Delivery {
       const auto held = boost::make_shared<Held>(std::move(taken), held_);
       message = boost::shared_ptr<const void>(held, held->sample.message());
     }
+    call_with(message, publisher);
+  }
+
+  /// Of a message of Baton, or one whose bytes came in a handle.
+  void call_with(const boost::shared_ptr<const void>& message, const transport::Gid& publisher) {
+    const std::int64_t received_ns = os::realtime_ns();
+    const ros::Time received(static_cast<std::uint32_t>(received_ns / 1'000'000'000),
+                             static_cast<std::uint32_t>(received_ns % 1'000'000'000));
     // Read-only memory, which other processes read: a callback that may change its message gets a copy.
     ros::SubscriptionCallbackHelperCallParams call;
-    call.event = ros::MessageEvent<const void>(message, header, received, true, {});
+    call.event = ros::MessageEvent<const void>(message, header_of(publisher), received, true, {});
     this->call(call);
   }
 
@@ -115,8 +120,8 @@ ros::Subscriber subscribe(ros::NodeHandle& given, ros::SubscribeOptions& options
   ros::NodeHandle handle(given);
   if (options.callback_queue != nullptr) handle.setCallbackQueue(options.callback_queue);
   const std::shared_ptr<baton::Node> node = ros1::node();
-  const auto reader =
-      node->make_reader(topic, message.type, QoS(ros1::detail::depth_of(options.queue_size)).hold(kHeld));
+  const Mode mode = ros1::default_mode();
+  const auto reader = ros1::detail::make_reader_for_ros(*node, topic, message.type, options.queue_size, mode, kHeld);
   ros::SubscribeOptions resolved = options;
   resolved.topic = topic;
   const auto delivery = std::make_shared<Delivery>(resolved, message, node);
@@ -124,9 +129,12 @@ ros::Subscriber subscribe(ros::NodeHandle& given, ros::SubscribeOptions& options
   callbacks.take = [delivery](transport::TakenSample&& taken) { delivery->take(std::move(taken)); };
   callbacks.decode = [delivery](message::Bytes wire) { return delivery->decode(wire); };
   callbacks.call = [delivery](ros::SubscriptionCallbackHelperCallParams& params) { delivery->call(params); };
+  callbacks.carried = [delivery](const std::shared_ptr<const void>& decoded, const transport::Gid& publisher) {
+    delivery->call_with(boost::shared_ptr<const void>(decoded.get(), [decoded](const void*) {}), publisher);
+  };
   callbacks.type = &message.info;
   return ros1::detail::SubscriberSide::give_to_roscpp(std::make_unique<ros1::detail::SubscriberSide>(
-      handle, topic, options.queue_size, Mode::kLotros, options.transport_hints,
+      handle, topic, options.queue_size, mode, options.transport_hints,
       ros1::detail::StockType{options.datatype, options.md5sum, {}}, node, reader, std::move(callbacks)));
 }
 

@@ -52,9 +52,14 @@ struct HandleCounters {
 
 namespace detail {
 
-/// In mode tzc, what announces the mode in Baton's graph, to be made before the endpoint and to end after it; else null.
+/// In mode tzc, what announces the mode in Baton's graph, to be made before the publisher and to end after it; else null.
 std::shared_ptr<transport::Reader> announce_publisher(baton::Node& node, const std::string& topic, Mode mode);
-std::shared_ptr<transport::Reader> announce_subscriber(baton::Node& node, const std::string& topic, Mode mode);
+
+/// Baton's subscription for roscpp's `queue_size`; in mode tzc it is announced in the graph as long as it lives. Throws what
+/// Node::make_reader throws.
+std::shared_ptr<transport::Reader> make_reader_for_ros(baton::Node& node, const std::string& topic,
+                                                       const message::Type& type, std::uint32_t queue_size, Mode mode,
+                                                       std::uint32_t held);
 
 /// A publisher of Baton that a program of roscpp did not ask for: its memory has ROS 1's limits, which the program cannot
 /// raise. Messages have up to 1 GiB (roscpp refuses those above 10^9 bytes), and all that are alive up to 4 GiB; less where the window
@@ -85,11 +90,12 @@ class PublisherSide {
   void publish(void* message, std::size_t capacity_bytes, const std::function<std::uint64_t()>& hand_over);
 
   /// Writes a message in ROS 1's format, unnumbered, to one subscriber's process alone, in its order among the messages of
-  /// publish(). `hand_over` is called for each subscription of that process that Baton serves, and may throw; roscpp's link
+  /// publish(). `hand_over` is called for each subscription of that process that Baton serves, or for one if all are in mode tzc, as this
+  /// publisher; it returns the message's number in Baton, and may throw. roscpp's link
   /// gets the message if Baton does not serve all of them. Not kept for those that come later. Waits up to 200 ms for a
   /// process that is about to be served.
   void publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& message,
-                  const std::function<void(const transport::Gid&)>& hand_over);
+                  const std::function<std::uint64_t(const transport::Gid&)>& hand_over);
 
   /// Writes a message in ROS 1's format, for which Baton has no memory, to all links. Its place among the messages of publish() is
   /// kept by mark(). Numbers it, as publish() does. Subscriptions of Baton that have no link do not get it; waits
@@ -126,6 +132,8 @@ class SubscriberSide {
     const std::type_info* type;                                ///< of T
     /// In the place of `deliver`, with what roscpp says of the message; null: not wanted.
     std::function<void(ros::SubscriptionCallbackHelperCallParams&)> call{};
+    /// In the place of `deliver`, with the publisher, for what decode() made of the bytes in a handle (mode tzc); null: not wanted.
+    std::function<void(std::shared_ptr<const void>, const transport::Gid&)> carried{};
   };
   SubscriberSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, Mode mode,
                  const ros::TransportHints& hints, const StockType& stock, std::shared_ptr<baton::Node> node,

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "baton/message/builder.hpp"
 #include "baton/message/ros1_codec.hpp"
 #include "baton/node/node.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/stock.hpp"
 
@@ -78,7 +78,7 @@ class Decoder {
  private:
   /// Made at the first message: most subscriptions have no stock publisher.
   baton::Publisher<T> memory() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!memory_) {
       memory_ =
           baton::Publisher<T>(make_publisher_for_ros(*node_, topic_ + "/_received", message::type_of<T>(), QoS(1)));
@@ -89,8 +89,8 @@ class Decoder {
   const std::shared_ptr<baton::Node> node_;
   const std::string topic_;
   const message::Ros1Codec codec_;
-  std::mutex mutex_;
-  baton::Publisher<T> memory_;
+  os::Mutex mutex_;
+  baton::Publisher<T> memory_ BATON_GUARDED_BY(mutex_);
 };
 
 /// What boost::bind makes. Its call operator takes anything, and says no when it is compiled; so the argument becomes whatever the
@@ -263,9 +263,8 @@ class Subscriber {
           const SubscribeOptions& options)
         : topic(handle.resolveName(name)),
           node(ros1::node()),
-          announced(detail::announce_subscriber(*node, topic, options.mode)),
-          reader(node->make_reader(topic, message::type_of<T>(),
-                                   QoS(detail::depth_of(queue_size, options.mode)).hold(options.held))),
+          reader(
+              detail::make_reader_for_ros(*node, topic, message::type_of<T>(), queue_size, options.mode, options.held)),
           side(handle, topic, queue_size, options.mode, options.hints, detail::stock_type<T>(), node, reader,
                callbacks(std::make_shared<F>(std::move(callback)), std::make_shared<detail::Decoder<T>>(node, topic)),
                options.own_thread) {}
@@ -285,7 +284,6 @@ class Subscriber {
 
     const std::string topic;
     std::shared_ptr<baton::Node> node;
-    std::shared_ptr<transport::Reader> announced;
     std::shared_ptr<transport::Reader> reader;
     detail::SubscriberSide side;
   };

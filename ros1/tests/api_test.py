@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import xmlrpc.client
-from pathlib import Path
 
 import pytest
 from ros1_network import BUILD, ROOT, build_example
@@ -97,20 +96,6 @@ def test_spin_once_runs_all_messages_that_wait(ros):
         assert sum(counts) == 10
         if ros.environment["BATON_ROS1_MODE"] == "lotros":  # handles come one after another, as messages of TCPROS do
             assert counts == [10]
-
-
-def test_message_filters_match_messages_by_their_stamps(ros):
-    program = BUILD / "bin" / "ros1_api_filters"
-    if not program.exists():
-        pytest.skip("needs message_filters: apt-get install libmessage-filters-dev and make build-ros1")
-    filters = ros.run([program, "filters"], preload=False)
-    left, right = ros.api_talker(topic="left"), ros.api_talker(topic="right")
-    meet(left, 1)
-    meet(right, 1)
-    left.do(f"publish {LARGE} 10 0")
-    right.do(f"publish {SMALL} 10 0")
-    assert [filters.line() for _ in range(10)] == [f"{i} {i} good" for i in range(1, 11)]
-    assert filters.end() == 0
 
 
 def test_ends_of_one_process_share_a_message(ros):
@@ -279,31 +264,3 @@ def test_habits_of_roscpp_are_refused_with_a_sentence(tmp_path):
 def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_duration():
     done = subprocess.run([BUILD / "bin" / "ros1_stamps"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("ok\n", 0)
-
-
-@pytest.mark.skipif(not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make build-ros1")
-def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
-    program = ros.run([BUILD / "bin" / "ros1_api_cv"], preload=False)
-    lines = []
-    while len(lines) < 9:
-        lines.append(program.line())
-    assert [line.split()[0] for line in lines if line.startswith(("ok", "different"))] == ["ok"] * 6, lines
-    assert [line for line in lines if line in ("shared", "copied")] == ["shared"] * 3, lines
-
-
-@pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_api_filters").exists(), reason="needs libmessage-filters-dev: make build-ros1"
-)
-@pytest.mark.own_master
-def test_images_of_a_camera_come_with_their_calibrations(ros, tmp_path):
-    frames = Path(__file__).with_name("frames.py")
-    subprocess.run(["/usr/bin/python3", frames, tmp_path, "3"], check=True)
-    camera = ros.run([BUILD / "bin" / "ros1_api_filters", "camera"], preload=False)
-    assert camera.line() == "/camera/image /camera/camera_info"
-    topics = ["/camera/image", tmp_path / "left_color", "/camera/camera_info", tmp_path / "left_info"]
-    source = ros.run([BUILD / "bin" / "ros1_raw", "source", *topics], preload=False)
-    source.do("subscribers 1")
-    source.do("publish 3")
-    assert [camera.line() for _ in range(3)] == [f"same {1000 + i} {320 * 240 * 3} 240" for i in range(3)]
-    camera.process.stdin.close()
-    assert camera.line() == "ended"

@@ -179,7 +179,13 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
                          demand.keep_all);
       }
       std::size_t writers = 0;
-      for (const auto& [gid, route] : its_routes) writers += route.writer && !writers_.at(gid).leaving ? 1 : 0;
+      MessageRoute any;
+      for (const auto& [gid, route] : its_routes) {
+        if (!route.writer) continue;
+        writers += writers_.at(gid).leaving ? 0 : 1;
+        any = {any.writer ? any.writer : route.writer, any.open && route.open};
+      }
+      if (!from_.tells_writers()) its_routes[kAnyWriter] = any;
       flow.bridge->route(std::move(its_routes), patient);
       waits |= flow.reader->matched() < writers;
     });

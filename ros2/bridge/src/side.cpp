@@ -349,6 +349,8 @@ std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, c
     if (writers) {
       graph.joined |= !options_.announces && name == kAnnouncementTopic && endpoint.type == kAnnouncementType &&
                       endpoint.node.space == "/" && endpoint.node.name == options_.bridge;
+      if (options_.announces && name == kAnnouncementTopic && endpoint.node.name == options_.bridge)
+        tells_writers_ = is_own(endpoint.gid);
       if (is_own(endpoint.gid)) continue;
       graph.writer_gids.insert(endpoint.gid);
     } else {

@@ -203,6 +203,8 @@ class RmwSide {
   const RmwLibrary& rmw() const { return library_; }
   const std::string& label() const { return options_.label; }
   bool ignores_own() const { return options_.ignores_own; }
+  /// Whether a message says which writer of the graph published it. rmw_cyclonedds_cpp has other gids in its graph than its messages have.
+  bool tells_writers() const { return tells_writers_; }
   SideGraph graph();
   NodePtr node(const RmwNodeName& name);
   /// The node that stands for the bridge itself.
@@ -250,6 +252,7 @@ class RmwSide {
   Owned<rmw_guard_condition_t> wake_;
   NodePtr self_;
   std::unique_ptr<RmwWriter> announcement_;  ///< publishes nothing: the link shows a node for its publishers alone
+  bool tells_writers_ = true;                // of the thread that calls graph()
   std::atomic<bool> stopping_{false};        // relaxed: let_go() orders it through the RMW's lock
   std::atomic<std::uint64_t> turns_{0};
   mutable std::mutex mutex_;  // guards all below

@@ -27,11 +27,16 @@ void TopicBridge::keep(const Gid& writer, const rmw_serialized_message_t& messag
   }
 }
 
+Routes::const_iterator TopicBridge::route_of(const Gid& writer) const {
+  const auto found = routes_.find(writer);
+  return found != routes_.end() ? found : routes_.find(kAnyWriter);
+}
+
 void TopicBridge::forward(const Gid& writer, const rmw_serialized_message_t& message) {
   std::shared_ptr<RmwWriter> target;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = routes_.find(writer);
+    const auto found = route_of(writer);
     if (found != routes_.end() && !found->second.writer) return;
     if (found == routes_.end() || !found->second.open) {
       keep(writer, message);
@@ -53,7 +58,7 @@ void TopicBridge::route(Routes routes, bool patient) {
   std::deque<Waiting> still;
   waiting_bytes_ = 0;
   for (Waiting& each : waiting_) {
-    auto found = routes_.find(each.writer);
+    auto found = route_of(each.writer);
     if (found == routes_.end() && !patient)
       for (found = routes_.begin(); found != routes_.end() && !found->second.writer;) ++found;
     if (found == routes_.end() || (found->second.writer && !found->second.open)) {

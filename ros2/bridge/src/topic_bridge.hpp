@@ -35,6 +35,8 @@ struct MessageRoute {
   bool open = true;  ///< false: the writer has not met all that subscribe; messages wait
 };
 using Routes = std::map<Gid, MessageRoute>;
+/// In Routes: the way of the messages of all writers that have none of their own.
+inline constexpr Gid kAnyWriter{};
 
 class TopicBridge {
  public:
@@ -62,6 +64,7 @@ class TopicBridge {
   std::string topic_;
   Updater& updater_;
   void keep(const Gid& writer, const rmw_serialized_message_t& message);
+  Routes::const_iterator route_of(const Gid& writer) const;
 
   std::mutex mutex_;  // guards all below
   Routes routes_;

@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOMS = (
     "core/os", "core/memory", "core/transport", "core/node", "core/containers", "link", "record", "python", "ros2/rmw_baton_cpp", "ros1/preload",
+    "ros1/api", "ros1/recompiled", "ros1/image_transport",
 )  # fmt: skip
 BUILDS = ("build/release", "build/ros1")
 WORD = re.compile(r"\bBATON_(GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRES|RELEASES)\b")

@@ -69,7 +69,7 @@ std::optional<bool> RoscppPeer::surely(const Process& process) const {
   if (!is_own_ && !socket_) return false;
   if (process.pid == 0) return std::nullopt;
   if (is_own_) return process.pid == os::process_id();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (answers_.size() >= kMostAnswers && answers_.count(process.pid) == 0) answers_.clear();  // asked again
   const auto [known, is_new] = answers_.try_emplace(process.pid);
   if (is_new) known->second = socket_->is(process.pid);
@@ -84,7 +84,7 @@ bool RoscppPeer::is_connected() const {
 bool RoscppPeer::is(const Process& process) const { return surely(process).value_or(true); }
 
 PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& [known, peer] : known_) {
     if (known.lock() == header) return peer;
   }

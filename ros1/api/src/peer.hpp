@@ -13,13 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/tcp_peer.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -58,7 +58,7 @@ class RoscppPeer {
   /// What is kept of the kernel's answers: a node that starts again and again has a new process each time.
   static constexpr std::size_t kMostAnswers = 256;
   std::size_t answers() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return answers_.size();
   }
 
@@ -68,8 +68,9 @@ class RoscppPeer {
   const boost::weak_ptr<ros::Connection> connection_;
   const bool had_connection_ = false;
   const bool is_own_ = false;
-  mutable std::mutex mutex_;
-  mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid; at most kMostAnswers
+  mutable os::Mutex mutex_;
+  /// To surely(), by pid; at most kMostAnswers.
+  mutable std::map<std::int32_t, std::optional<bool>> answers_ BATON_GUARDED_BY(mutex_);
 };
 using PeerPtr = std::shared_ptr<const RoscppPeer>;
 
@@ -79,8 +80,8 @@ class PublisherPeers {
   PeerPtr of(const boost::shared_ptr<ros::M_string>& header);
 
  private:
-  std::mutex mutex_;
-  std::vector<std::pair<boost::weak_ptr<ros::M_string>, PeerPtr>> known_;
+  os::Mutex mutex_;
+  std::vector<std::pair<boost::weak_ptr<ros::M_string>, PeerPtr>> known_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::ros1::detail

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "baton/os/lock.hpp"
+
 namespace baton::ros1::detail {
 
 class StatusCallback final : public ros::CallbackInterface, public boost::enable_shared_from_this<StatusCallback> {
@@ -23,14 +25,14 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
 
   /// The number may have changed. Callable with locks that `count` takes, since the queue's threads call `count`.
   void look() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!ended_) queue_.addCallback(shared_from_this(), id());
   }
   /// Neither function is called afterwards. Waits for a call in another thread, without the queue's other callbacks, unless it is
   /// called by `changed`.
   void end() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       ended_ = true;
     }
     queue_.removeByID(id());
@@ -49,7 +51,7 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
 
  private:
   bool has_ended() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return ended_;
   }
   std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
@@ -57,10 +59,10 @@ class StatusCallback final : public ros::CallbackInterface, public boost::enable
   ros::CallbackQueueInterface& queue_;
   const std::function<std::uint32_t()> count_;
   const std::function<void()> changed_;
-  std::mutex mutex_;
-  bool ended_ = false;
+  os::Mutex mutex_;
+  bool ended_ BATON_GUARDED_BY(mutex_) = false;
   std::recursive_mutex calling_;
-  std::uint32_t known_ = 0;
+  std::uint32_t known_ = 0;  // with calling_
 };
 
 }  // namespace baton::ros1::detail

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "images.hpp"
 
@@ -41,7 +42,7 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
   void end() {
     memory_.on_event({});
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       ended_ = true;
     }
     queue_.removeByID(id());
@@ -61,11 +62,11 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
 
  private:
   bool has_ended() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return ended_;
   }
   void enqueue() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!ended_) queue_.addCallback(shared_from_this(), id());
   }
   std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
@@ -75,8 +76,8 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
   const Changed changed_;
   const bool tracks_;
   const boost::weak_ptr<void> tracked_;
-  std::mutex mutex_;
-  bool ended_ = false;
+  os::Mutex mutex_;
+  bool ended_ BATON_GUARDED_BY(mutex_) = false;
   std::recursive_mutex calling_;
   std::uint32_t known_ = 0;
 };
@@ -96,7 +97,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
   void shutdown() override {
     Ends ended;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       std::swap(ended, ends_);
     }
     if (ended.watch) ended.watch->end();
@@ -131,7 +132,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     }
     const auto watch = made.watch;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       ends_ = std::move(made);
     }
     if (watch) watch->begin();
@@ -149,7 +150,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     }
   };
   Ends ends() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return ends_;
   }
 
@@ -170,7 +171,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     } catch (const Exception& error) {
       // Baton has no memory for it. Not by `ends.links`: its subscribers drop as doubles what roscpp sends of this topic.
       ends.memory.publish_by_tcp(serialized(image, data, size));
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       ++by_tcp_;
       if ((by_tcp_ & (by_tcp_ - 1)) == 0) {  // the 1st, 2nd, 4th, 8th ...: a word, and not one for each image
         ROS_WARN("baton: %llu images on %s went by TCP so far; the last one: %s",
@@ -216,9 +217,9 @@ class Publisher final : public ::image_transport::PublisherPlugin {
         [this](const sensor_msgs::Image& image) { publish(image); }));
   }
 
-  mutable std::mutex mutex_;
-  Ends ends_;
-  mutable std::uint64_t by_tcp_ = 0;
+  mutable os::Mutex mutex_;
+  Ends ends_ BATON_GUARDED_BY(mutex_);
+  mutable std::uint64_t by_tcp_ BATON_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace baton::image_transport_plugin

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory.hpp"
 
-#include <mutex>
 #include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "baton/memory/arena.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/ros1/recompiled/message.hpp"
 #include "endpoints.hpp"
 
@@ -14,8 +14,8 @@ namespace baton::ros1::recompiled {
 namespace {
 
 struct Places {
-  std::mutex mutex;
-  std::unordered_map<const void*, Place> known;
+  os::Mutex mutex;
+  std::unordered_map<const void*, Place> known BATON_GUARDED_BY(mutex);
 };
 
 Places& places() {
@@ -31,7 +31,7 @@ void* allocate(const MessageClass& message, std::size_t bytes) {
       const Result<memory::Chunk> chunk = core->loan(message.type);
       if (chunk.ok()) {
         Places& all = places();
-        const std::lock_guard<std::mutex> lock(all.mutex);
+        const os::Lock lock(all.mutex);
         all.known[chunk->message()] = {*chunk, core};
         return chunk->message();
       }
@@ -45,7 +45,7 @@ void release(void* message) noexcept {
   Place place;
   {
     Places& all = places();
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const os::Lock lock(all.mutex);
     const auto found = all.known.find(message);
     if (found == all.known.end()) return;
     place = std::move(found->second);
@@ -68,7 +68,7 @@ std::optional<Place> begin_publish(const void* message, const std::shared_ptr<ba
                                    Form form) {
   if (!memory::in_window(message)) return std::nullopt;
   Places& all = places();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   const auto found = all.known.find(message);
   if (found == all.known.end() || found->second.core != core) return std::nullopt;
   Place& place = found->second;
@@ -86,14 +86,14 @@ std::optional<Place> begin_publish(const void* message, const std::shared_ptr<ba
 
 void leave_to_program(const void* message, std::unique_ptr<memory::OwnCopy> own_copy) {
   Places& all = places();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   own_copy->let_grow();
   all.known.at(message).own_copy = std::move(own_copy);
 }
 
 void cancel_publish(const void* message) {
   Places& all = places();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   const auto found = all.known.find(message);
   if (found != all.known.end()) found->second.published = false;
 }

@@ -8,10 +8,10 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "endpoints.hpp"
 #include "subscriber_end.hpp"
 
@@ -56,8 +56,8 @@ namespace baton::ros1::recompiled {
 namespace {
 
 struct Classes {
-  std::mutex mutex;
-  std::map<std::string, const MessageClass*> known;  // by ROS's name
+  os::Mutex mutex;
+  std::map<std::string, const MessageClass*> known BATON_GUARDED_BY(mutex);  // by ROS's name
 };
 
 Classes& classes() {
@@ -67,7 +67,7 @@ Classes& classes() {
 
 const MessageClass* class_named(const std::string& datatype) {
   Classes& all = classes();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   const auto found = all.known.find(datatype);
   return found == all.known.end() ? nullptr : found->second;
 }
@@ -76,23 +76,23 @@ const MessageClass* class_named(const std::string& datatype) {
 class EndSlot {
  public:
   void set(std::shared_ptr<PublisherEnd> end) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     end_ = std::move(end);
   }
   std::shared_ptr<PublisherEnd> get() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return end_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<PublisherEnd> end_;
+  mutable os::Mutex mutex_;
+  std::shared_ptr<PublisherEnd> end_ BATON_GUARDED_BY(mutex_);
 };
 
 /// By topic. roscpp does not say of which advertisement a connect callback is; those of one topic have the same subscribers.
 struct Ends {
-  std::mutex mutex;
-  std::multimap<std::string, std::weak_ptr<PublisherEnd>> known;
+  os::Mutex mutex;
+  std::multimap<std::string, std::weak_ptr<PublisherEnd>> known BATON_GUARDED_BY(mutex);
 };
 
 Ends& ends() {
@@ -102,7 +102,7 @@ Ends& ends() {
 
 void add_end(const std::string& topic, const std::shared_ptr<PublisherEnd>& end) {
   Ends& all = ends();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   for (auto each = all.known.lower_bound(topic); each != all.known.upper_bound(topic);) {
     each = each->second.expired() ? all.known.erase(each) : std::next(each);
   }
@@ -111,7 +111,7 @@ void add_end(const std::string& topic, const std::shared_ptr<PublisherEnd>& end)
 
 std::shared_ptr<PublisherEnd> end_on(const std::string& topic) {
   Ends& all = ends();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   for (auto each = all.known.lower_bound(topic); each != all.known.upper_bound(topic); ++each) {
     if (std::shared_ptr<PublisherEnd> end = each->second.lock()) return end;
   }
@@ -148,7 +148,7 @@ void log_lost(const std::string& topic, const Exception& error) {
 
 void announce(const MessageClass& message) {
   Classes& all = classes();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const os::Lock lock(all.mutex);
   all.known.emplace(message.type.name, &message);
 }
 

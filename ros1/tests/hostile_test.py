@@ -316,28 +316,28 @@ def test_a_subscriber_of_handles_that_reads_nothing_stops_nobody(ros):
 # --- words of "Messages that Baton cannot carry" -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("settings", [{}, TZC], ids=["lotros", "tzc"])
-def test_trailers_of_a_stranger_hide_and_hold_nothing(ros, liars, settings):
-    listener, talker = ros.api_listener(**settings), ros.api_talker(name="camera", BATON_ROS1_MODE="lotros")
-    meet(talker, 1)
-    talker.tell("writer")
-    writer = bytes.fromhex(talker.line().split()[1])
-    assert talker.line() == "done writer"
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
-    with liars("/liar").meet() as lying:
-        for number in (1, 2**63, 2**64 - 1):
-            line, wire = foreign_image(70)
-            lying.sendall(frame(wire + b"Batonby1" + writer + struct.pack("<Q", number)))
-            assert listener.line() == line, "an image like a stock publisher's"
-        # The words may be of the image itself.
-        line, wire = foreign_image(71)
-        own = b"Batonby1" + writer + struct.pack("<Q", 5)
-        lying.sendall(frame(wire[:-4] + struct.pack("<I", len(own)) + own))
-        assert listener.line().split()[:3] == ["71", "70", str(len(own))]
-    talker.do(f"publish {LARGE} 10 2")
-    talker.do("publish 10 1 0")  # what came too often would come before
-    assert [listener.line() for _ in range(11)] == [*(image(i) for i in range(2, 12)), image(12, 10)]
+def test_trailers_of_a_stranger_hide_and_hold_nothing(ros, liars):
+    for settings in ros.each([{}, TZC]):
+        listener, talker = ros.api_listener(**settings), ros.api_talker(name="camera", BATON_ROS1_MODE="lotros")
+        meet(talker, 1)
+        talker.tell("writer")
+        writer = bytes.fromhex(talker.line().split()[1])
+        assert talker.line() == "done writer"
+        talker.do(f"publish {LARGE} 1 0")
+        assert listener.line() == image(1)
+        with liars("/liar").meet() as lying:
+            for number in (1, 2**63, 2**64 - 1):
+                line, wire = foreign_image(70)
+                lying.sendall(frame(wire + b"Batonby1" + writer + struct.pack("<Q", number)))
+                assert listener.line() == line, "an image like a stock publisher's"
+            # The words may be of the image itself.
+            line, wire = foreign_image(71)
+            own = b"Batonby1" + writer + struct.pack("<Q", 5)
+            lying.sendall(frame(wire[:-4] + struct.pack("<I", len(own)) + own))
+            assert listener.line().split()[:3] == ["71", "70", str(len(own))]
+        talker.do(f"publish {LARGE} 10 2")
+        talker.do("publish 10 1 0")  # what came too often would come before
+        assert [listener.line() for _ in range(11)] == [*(image(i) for i in range(2, 12)), image(12, 10)]
 
 
 def test_publishers_whose_messages_follow_others_that_never_come_hold_up_nobody(ros):

@@ -73,21 +73,21 @@ def rings_of(talker, listener):
     return rings
 
 
-@pytest.mark.parametrize("more", [[], [SMALL, LARGE] * 5], ids=["idle", "mixed"])
-def test_messages_in_shared_memory_when_the_connection_there_ends_arrive_by_tcp(ros, more):
-    listener, talker = ros.listener(), ros.talker()
-    first = warm(talker, listener)
-    rings = rings_of(talker, listener)
-    talker.break_baton_connections()
-    # Now the messages that were not taken are given up.
-    wait_until(lambda: talker.maps("baton-ring") < rings)
-    for size in more:
-        talker.do(f"publish {size} 1 0")
-    listener.process.send_signal(signal.SIGCONT)
-    expected = [image(first + i + 1, size) for i, size in enumerate([LARGE] * IN_FLIGHT + more)]
-    assert [listener.line() for _ in expected] == expected
-    talker.do(f"publish {SMALL} 1 0")
-    assert listener.line() == image(first + len(expected) + 1, SMALL), "and nothing arrives twice"
+def test_messages_in_shared_memory_when_the_connection_there_ends_arrive_by_tcp(ros):
+    for more in ros.each([[], [SMALL, LARGE] * 5]):
+        listener, talker = ros.listener(), ros.talker()
+        first = warm(talker, listener)
+        rings = rings_of(talker, listener)
+        talker.break_baton_connections()
+        # Now the messages that were not taken are given up.
+        wait_until(lambda talker=talker, rings=rings: talker.maps("baton-ring") < rings)
+        for size in more:
+            talker.do(f"publish {size} 1 0")
+        listener.process.send_signal(signal.SIGCONT)
+        expected = [image(first + i + 1, size) for i, size in enumerate([LARGE] * IN_FLIGHT + more)]
+        assert [listener.line() for _ in expected] == expected
+        talker.do(f"publish {SMALL} 1 0")
+        assert listener.line() == image(first + len(expected) + 1, SMALL), "and nothing arrives twice"
 
 
 def test_connections_that_end_and_come_back_while_messages_flow_cost_no_message(ros):

@@ -60,50 +60,42 @@ def by_function(file: str, entries: set[tuple[int, str]]) -> dict[str, set[tuple
     return found
 
 
-@pytest.mark.parametrize("file", RULES)
-def test_the_comments_name_the_findings_of_each_function(reports: dict[str, FileReport], file: str) -> None:
-    rules = RULES[file]
-    words = [line.partition("  // ")[2].strip() for line in (CASES / file).read_text().splitlines()]
-    expected = {(at, rules[word]) for at, word in enumerate(words, 1) if word in rules}
-    found = {(finding.line, finding.rule) for finding in reports[file].findings}
-    assert by_function(file, {entry for entry in found if entry[1] in rules.values()}) == by_function(file, expected)
-    assert "nothing" not in by_function(file, found)
-    assert len(expected) > 5
+def test_the_comments_name_the_findings_of_each_function(reports: dict[str, FileReport]) -> None:
+    for file, rules in RULES.items():
+        words = [line.partition("  // ")[2].strip() for line in (CASES / file).read_text().splitlines()]
+        expected = {(at, rules[word]) for at, word in enumerate(words, 1) if word in rules}
+        found = {(finding.line, finding.rule) for finding in reports[file].findings}
+        assert by_function(file, {each for each in found if each[1] in rules.values()}) == by_function(file, expected)
+        assert "nothing" not in by_function(file, found)
+        assert len(expected) > 5
 
 
-def test_of_two_messages_both_are_advised_as_pointers(reports: dict[str, FileReport]) -> None:
-    within = functions("advice.cpp")["two_pointers_for_two"]
-    (found,) = (finding for finding in reports["advice.cpp"].findings if finding.line in within)
-    assert found.snippet.splitlines() == [
-        "auto info_ptr = boost::make_shared<std_msgs::Header>(info_);",
-        "publisher.publish(img, info_ptr);",
+def test_the_advice_is_code_for_the_source(reports: dict[str, FileReport]) -> None:
+    def of(function: str) -> list[str]:
+        within = functions("advice.cpp")[function]
+        return [finding.snippet for finding in reports["advice.cpp"].findings if finding.line in within]
+
+    def by(rule: str) -> list[str]:
+        return [finding.snippet for finding in reports["advice.cpp"].findings if finding.rule == rule]
+
+    assert [snippet.splitlines() for snippet in of("two_pointers_for_two")] == [
+        ["auto info_ptr = boost::make_shared<std_msgs::Header>(info_);", "publisher.publish(img, info_ptr);"]
     ]
-
-
-def test_of_elements_of_arrays_an_array_of_pointers_is_advised(reports: dict[str, FileReport]) -> None:
-    within = functions("advice.cpp")["elements_of_arrays"]
-    found = [finding for finding in reports["advice.cpp"].findings if finding.line in within]
-    assert [finding.snippet.splitlines()[-1] for finding in found] == [
+    arrays = of("elements_of_arrays")
+    assert [snippet.splitlines()[-1] for snippet in arrays] == [
         "publisher.publish(images_ptr[0]);",
         "publisher.publish(made_ptr[1]);",
     ]
-    assert all("std::vector<boost::shared_ptr<sensor_msgs::Image>>" in finding.snippet for finding in found)
-
-
-def test_the_snippet_for_kept_messages_has_the_bound_of_the_source(reports: dict[str, FileReport]) -> None:
-    found = [finding.snippet for finding in reports["advice.cpp"].findings if finding.rule == findings.KEPT]
-    assert found[0].startswith(
+    assert all("std::vector<boost::shared_ptr<sensor_msgs::Image>>" in snippet for snippet in arrays)
+    kept = by(findings.KEPT)
+    assert kept[0].startswith(
         "baton::ros1::SubscribeOptions options;  // not in a recompiled program\noptions.held = 20 + 2;"
     )
-    assert "options.held = n + 2;" in found[1]
-
-
-def test_a_late_size_is_advised_before_what_grew_in_between(reports: dict[str, FileReport]) -> None:
-    lines = (CASES / "advice.cpp").read_text().splitlines()
-    late, inserted = (finding for finding in reports["advice.cpp"].findings if finding.rule == findings.LATE)
-    between = lines.index("  cloud.channels.resize(2);") + 1
-    assert late.snippet == f"cloud.points.reserve(2 * n);  // before line {between}"
-    assert inserted.snippet.startswith("other.points.reserve(n);") and "n: at least its last size" in inserted.snippet
+    assert "options.held = n + 2;" in kept[1]
+    between = (CASES / "advice.cpp").read_text().splitlines().index("  cloud.channels.resize(2);") + 1
+    late, inserted = by(findings.LATE)
+    assert late == f"cloud.points.reserve(2 * n);  // before line {between}", "before what grew in between"
+    assert inserted.startswith("other.points.reserve(n);") and "n: at least its last size" in inserted
 
 
 def test_messages_of_ros_2_are_known_and_not_counted_in_table_1(reports: dict[str, FileReport]) -> None:

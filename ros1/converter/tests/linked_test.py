@@ -166,48 +166,47 @@ def test_every_class_with_a_message_somewhere_inside_is_found(folder: Path) -> N
     assert "way out: compile the library's sources, too" in lines[-1]
 
 
-def test_classes_and_functions_without_messages_are_not_found(folder: Path) -> None:
-    result = check(folder, "program", "lib::Plain a; return lib::count(a) + lib::count(1);")
-    assert (result.exit_code, result.output) == (0, "")
-    result = check(folder, "program", "return lib::Members<int>::number + lib::Members<int>().count();")
-    assert (result.exit_code, result.output) == (0, "")
-
-
-def test_a_library_that_was_recompiled_is_no_stock_library(folder: Path) -> None:
+def test_what_has_no_message_and_what_was_recompiled_is_not_found(folder: Path) -> None:
     options = ["-Iinclude", "-include", "baton/ros1/recompiled/first.hpp"]
     compile(folder, *options, "-shared", "-fPIC", "lib.cpp", "-o", "libown.so")
-    assert check(folder, "program", "lib::Deep a;", "libown.so").exit_code == 0
+    for body, library in (
+        ("lib::Plain a; return lib::count(a) + lib::count(1);", "liblib.so"),
+        ("return lib::Members<int>::number + lib::Members<int>().count();", "liblib.so"),
+        ("lib::Deep a;", "libown.so"),
+    ):
+        result = check(folder, "program", body, library)
+        assert (result.exit_code, result.output) == (0, ""), body
 
 
 def test_a_static_library_that_was_not_recompiled_is_found(folder: Path) -> None:
     compile(folder, "-c", "lib.cpp", "-o", "lib.o")
     subprocess.run(["ar", "rc", "lib.a", "lib.o"], cwd=folder, check=True)
     assert check(folder, "program", "lib::Deep a;", "lib.a").exit_code == 0, "nothing says that it was not"
-    arguments = ["check", str(folder / "program"), "-p", str(folder), "--archive", str(folder / "lib.a")]
-    result = CliRunner().invoke(command, arguments)
-    assert result.exit_code == 1
-    assert "error: lib::Deep of program has Baton's messages, and lib.a was compiled with ROS's" in result.output
+    says(
+        folder,
+        "program",
+        "error: lib::Deep of program has Baton's messages, and lib.a was compiled with ROS's",
+        "--archive",
+        folder / "lib.a",
+    )
 
 
-def test_a_target_without_a_recompiled_source_is_an_error(folder: Path) -> None:
-    check(folder, "program", "lib::Plain a;")
-    result = CliRunner().invoke(command, ["check", str(folder / "program"), "-p", str(folder), "--target", "other"])
-    assert result.exit_code == 1
-    assert "has no recompiled source of other. Link the target that baton_ros1_messages makes" in result.output
-
-
-def test_what_is_no_program_is_an_error(folder: Path) -> None:
-    check(folder, "program", "lib::Plain a;")
-    for name in ("lib.cpp", "nowhere"):
-        result = CliRunner().invoke(command, ["check", str(folder / name), "-p", str(folder)])
-        assert result.exit_code == 1
-        assert f"nm -D {folder / name}: nm: " in result.output
-
-
-def test_a_missing_library_is_an_error(folder: Path) -> None:
+def test_what_cannot_be_checked_is_an_error(folder: Path) -> None:
     compile(folder, "-shared", "-fPIC", "lib.cpp", "-o", "libgone.so")
     check(folder, "program", "lib::Deep a;", "libgone.so")
+    says(
+        folder,
+        "program",
+        "has no recompiled source of other. Link the target that baton_ros1_messages makes",
+        "--target",
+        "other",
+    )
+    for name in ("lib.cpp", "nowhere"):
+        says(folder, name, f"nm -D {folder / name}: nm: ")
     (folder / "libgone.so").unlink()
-    result = CliRunner().invoke(command, ["check", str(folder / "program"), "-p", str(folder)])
-    assert result.exit_code == 1
-    assert "the library libgone.so is not found; set LD_LIBRARY_PATH as for the program itself" in result.output
+    says(folder, "program", "the library libgone.so is not found; set LD_LIBRARY_PATH as for the program itself")
+
+
+def says(folder: Path, program: str, sentence: str, *options: str | Path) -> None:
+    result = CliRunner().invoke(command, ["check", str(folder / program), "-p", str(folder), *map(str, options)])
+    assert result.exit_code == 1 and sentence in result.output, result.output

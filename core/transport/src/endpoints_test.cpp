@@ -779,6 +779,9 @@ TEST_F(Endpoints, AQueryForTopicsNamesEachOnceWithEachTypeAndEnd) {
   EXPECT_EQ(rows({}), (std::vector<Row>{read, written, other, {"other", name, false}}));
   EXPECT_EQ(rows({"none", "test_reader"}), (std::vector<Row>{read, {"other", name, false}}));
   EXPECT_TRUE(rows({"none"}).empty());
+  const auto wanted = participant->topics({}, [](const std::string& topic) { return topic == "other"; });
+  ASSERT_EQ(wanted.size(), 1U);
+  EXPECT_EQ(wanted[0].topic, "other");
   EXPECT_EQ(participant->nodes_of_endpoints(), (std::vector<std::string>{"test_reader", "test_writer"}));
 }
 

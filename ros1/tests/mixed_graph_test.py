@@ -166,6 +166,18 @@ def test_a_recompiled_subscriber_hears_a_publisher_that_is_not_of_ros_1(graph, n
     assert receives.line() == "1 0 7 good"
 
 
+def test_a_recompiled_subscriber_hears_publishers_of_every_kind_of_ros_1(graph):
+    receives = graph.run([BUILD / "bin/ros1_recompiled_ends", "listener", "images", "100", "0", "0"], preload=False)
+    recompiled = graph.run([BUILD / "bin/ros1_recompiled_ends", "talker", "images", "100", "volatile"], preload=False)
+    kinds = [graph.talker(preload=False), graph.talker(), graph.api_talker(), recompiled]
+    for sends in kinds:
+        sends.do("subscribers 1")
+        sends.do("publish 100000 2 0")
+        assert [receives.line() for _ in range(2)] == ["1 0 100000 good", "2 1 100000 good"]
+    kinds[0].do("publish 10 1 0")  # what came too often would come before
+    assert receives.line() == "3 2 10 good"
+
+
 def test_what_programs_of_ros_1_publish_is_recorded_and_played_to_them_again(graph, tmp_path):
     recorder = graph.run([BUILD / "bin/baton_record", "--output", tmp_path / "drive", "/images"], preload=False)
     recompiled = [BUILD / "bin/ros1_recompiled_ends"]

@@ -47,7 +47,7 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
 Result<void> OutputFile::append(const std::vector<FilePiece>& pieces) {
   // Bytes of a file without a name are gone when it is closed. Where fstat(2) fails, the write says why.
   struct stat found {};
-  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0)
+  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0 && ::access(path_.c_str(), F_OK) != 0)
     return Error{Errc::system, "the file '" + path_ + "' was removed while it was written"};
   if (has_rest_) {
     if (Result<void> taken_back = cut(size_); !taken_back) return taken_back;

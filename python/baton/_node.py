@@ -311,16 +311,18 @@ class Node(_core.Node):
         period: float,
         callback: Callable[[], object],
         *,
+        clock: _core.SimulatedClock | None = None,
         group: _core.CallbackGroup | None = None,
     ) -> _core.Timer:
-        """Calls `callback()` every `period` seconds, by an executor. Missed periods are skipped."""
+        """Calls `callback()` every `period` seconds of `clock`, by an executor. Missed periods are skipped. Without a clock, time is
+        CLOCK_MONOTONIC's."""
         if not isinstance(period, int | float):
             raise TypeError(
                 f"create_timer(): the period {period!r} is no number of seconds; write create_timer(0.1, callback)"
             )
         _checked_callback(callback, "create_timer()")
         _check_arguments(callback, 0, "create_timer()", "no argument, as a timer's callback is")
-        made = self._create_timer(period, callback, group)
+        made = self._create_timer(period, callback, clock, group)
         self._kept.append(made)
         return made
 

@@ -263,6 +263,17 @@ void add_node(nb::module_& m) {
                 CallbackGroup(reentrant ? CallbackGroup::Kind::kReentrant : CallbackGroup::Kind::kMutuallyExclusive);
           },
           nb::kw_only(), "reentrant"_a = false);
+  nb::class_<SimulatedClock>(
+      m, "SimulatedClock",
+      "Time that stands still until set_ns() moves it, for `create_timer(..., clock=clock)`. Thread-safe.")
+      .def(nb::init<>())
+      .def(
+          "set_ns", [](SimulatedClock& clock, std::int64_t now) { clock.set(std::chrono::nanoseconds(now)); },
+          nb::call_guard<WithoutGil>(), "now_ns"_a,
+          "Moves time to this number of nanoseconds. Timers on this clock whose periods have passed are called by "
+          "their "
+          "executors; if time goes back, they start a new period.")
+      .def_prop_ro("now_ns", [](const SimulatedClock& clock) { return clock.now().count(); });
   nb::class_<PyTimer>(m, "Timer", nb::type_slots(callback_slots<PyTimer>()), "A running timer.")
       .def("__init__", made_by<PyTimer>("Timer", "node.create_timer(0.1, callback)"))
       .def(
@@ -333,7 +344,8 @@ void add_node(nb::module_& m) {
           nb::rv_policy::take_ownership, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
       .def(
           "_create_timer",
-          [](Node& node, double period, nb::object callback, std::shared_ptr<CallbackGroup> group) {
+          [](Node& node, double period, nb::object callback, std::shared_ptr<SimulatedClock> clock,
+             std::shared_ptr<CallbackGroup> group) {
             const Nanoseconds time = std::isnan(period) ? Nanoseconds::zero() : nanoseconds(period);
             if (time <= Nanoseconds::zero())
               throw Exception({Errc::invalid_argument, "timer of node '" + node.name() +
@@ -346,10 +358,10 @@ void add_node(nb::module_& m) {
               run_callback([&] { (*function)(); });
             };
             const WithoutGil without;
-            timer.timer = node.create_timer(time, run, nullptr, std::move(group));
+            timer.timer = node.create_timer(time, run, std::move(clock), std::move(group));
             return timer;
           },
-          nb::arg(), nb::arg(), nb::arg().none())
+          nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
       .def("nodes", &Node::nodes, "Names and process ids of all nodes that are known now.")
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
       .def("_report",

@@ -217,6 +217,29 @@ def test_timers_run_until_they_are_destroyed(node):
     assert not executor.spin_once(0.01)
 
 
+def test_a_timer_on_a_simulated_clock_is_called_when_its_program_moves_time(node):
+    executor = baton.Executor(node)
+    clock, count = baton.SimulatedClock(), []
+    start = 1_700_000_000_123_456_789
+    clock.set_ns(start)
+    timer = node.create_timer(10, lambda: count.append(clock.now_ns - start), clock=clock)
+    later = node.create_timer(0.001, lambda: clock.set_ns(clock.now_ns + 5_000_000_000))
+    while len(count) < 2:
+        assert executor.spin_once(30)
+    assert count == [10_000_000_000, 20_000_000_000]
+    node.destroy(later)
+    del later
+    assert not executor.spin_once(0.01)
+    clock.set_ns(start - 60_000_000_000)  # back: a new period begins
+    assert not executor.spin_once(0.01)
+    clock.set_ns(start - 50_000_000_000)
+    assert executor.spin_once(30)
+    assert count[2:] == [-50_000_000_000]
+    node.destroy(timer)
+    with pytest.raises(TypeError):
+        clock.set_ns(2**63)
+
+
 def test_a_timer_is_cancelled_and_reset(node):
     executor = baton.Executor(node)
     count = []

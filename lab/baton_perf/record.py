@@ -52,7 +52,7 @@ def plain(path: Path, load: Load, messages: int, direct: bool = False) -> tuple[
     size = load.bytes // mmap.PAGESIZE * mmap.PAGESIZE if direct else load.bytes
     with contextlib.ExitStack() as ends:
         memory, (free_end, free), (full, full_end) = os.memfd_create("plain"), os.pipe(), os.pipe()
-        for end in (memory, free_end, free, full, full_end):
+        for end in (memory, free, full):
             ends.callback(os.close, end)
         os.ftruncate(memory, SLOTS * stride)
         mapped = mmap.mmap(memory, 0)
@@ -62,19 +62,27 @@ def plain(path: Path, load: Load, messages: int, direct: bool = False) -> tuple[
         filler = subprocess.Popen([sys.executable, "-c", _FILLER, *map(str, numbers)], pass_fds=numbers[:3])
         ends.callback(filler.wait)
         ends.callback(filler.kill)
+        os.close(free_end)
+        os.close(full_end)  # so that the end of that process is the end of the pipe
+
+        def next_slot(*done: int) -> int:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(free, bytes(done))
+            if not (found := os.read(full, 1)):
+                raise Failed(f"the process that fills the buffers ended with status {filler.wait()}")
+            return found[0]
+
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | (os.O_DIRECT if direct else 0))
         ends.callback(path.unlink)
         ends.callback(os.close, file)
-        os.write(free, bytes(range(SLOTS)))
-        (slot,) = os.read(full, 1)  # the other process runs
+        slot = next_slot(*range(SLOTS))  # the other process runs
         before, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
         for number in range(messages):
             written = os.writev(file, [memoryview(mapped)[slot * stride : slot * stride + size]])
             if written != size:
                 raise Failed(f"writev wrote {size - written} bytes less: is the disk full?")
             if number + 1 < messages:
-                os.write(free, bytes([slot]))
-                (slot,) = os.read(full, 1)
+                slot = next_slot(slot)
         seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

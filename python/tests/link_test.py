@@ -100,7 +100,8 @@ def test_other_processes_see_the_state_while_the_link_is_there(ports):
     with baton.Link(interface="lo", port=ports[0], host_name="near"):
         saved = until(lambda: (now := _link.saved()).current and now)
         assert saved.alive and saved.state.host_name == "near" and saved.state.pid == os.getpid()
-        assert baton.Node("looks").report(LIMIT_S).link.current.host_name == "near"
+        link = baton.Node("looks").report(LIMIT_S).link
+        assert link.alive and link.state.host_name == "near"
     gone = _link.saved()
     assert (gone.alive, gone.state) == (False, None)
     assert baton.Node("looks").report(LIMIT_S).link == gone

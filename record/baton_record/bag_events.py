@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _LINE = "=" * 80
+_HEAD = re.compile(r"\A={3,}[ \t]*\nSRV: .*\n")  # rosbag2 writes it before the service's text
 _NESTED = re.compile(r"^={3,}\s*$", re.MULTILINE)
 _HALVES = re.compile(r"^---\s*$", re.MULTILINE)
 _TIME = "builtin_interfaces/Time"
@@ -28,8 +29,9 @@ int64 sequence_number
 
 def definition_of(type_name: str, text: str) -> str:
     """The definition of a type, given what a bag has for it: for the events of a service that may be the service's text."""
-    end = _NESTED.search(text)
-    own, nested = (text[: end.start()], text[end.start() :]) if end else (text, "")
+    of_service = _HEAD.sub("", text)
+    end = _NESTED.search(of_service)
+    own, nested = (of_service[: end.start()], of_service[end.start() :]) if end else (of_service, "")
     halves = _HALVES.split(own)
     if not type_name.endswith("_Event") or len(halves) != 2:
         return text

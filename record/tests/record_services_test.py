@@ -190,9 +190,12 @@ def test_a_damaged_event_is_left_out_and_those_after_it_are_sent(lamp, tmp_path,
     assert len(said) == 1 and "/switch/_service_event: an event cannot be read, so it is left out" in said[0]
 
 
-def test_events_are_played_whose_definition_is_the_service_s_as_in_bags_of_rosbag2(lamp, tmp_path):
+@pytest.mark.parametrize("head", ["", f"{'=' * 80}\nSRV: std_srvs/srv/SetBool\n"], ids=["plain", "with a head"])
+@pytest.mark.parametrize("behind", ["", f"{'=' * 80}\nMSG: std_msgs/Empty\n"], ids=["alone", "with nested types"])
+def test_events_are_played_whose_definition_is_the_service_s_as_in_bags_of_rosbag2(lamp, tmp_path, head, behind):
     bag = tmp_path / "bag.mcap"
-    assert play_events(bag, REQUEST, REQUEST, definition="bool data\n---\nbool success\nstring message\n") == (2, [])
+    text = f"{head}bool data # comment\n---\nbool success\nstring message\n{behind}"
+    assert play_events(bag, REQUEST, REQUEST, definition=text) == (2, [])
     for new in ("db", "back.mcap"):
         words = ["convert", str(bag), str(tmp_path / new), *(["--storage", "sqlite3"] if new == "db" else [])]
         assert CliRunner().invoke(bag_command, words).exit_code == 0

@@ -116,7 +116,8 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     here = [e for e in live.others(node) if e.topic == name]
     graph = live.other_graph(node)
     other = middleware.brought()
-    report = node.report(live.ANSWER_S)
+    # Without -v only what the link's file says is printed: no process has to answer.
+    report = node.report(live.ANSWER_S if graph or as_json or verbose else 0)
     judged = other.judged(graph.of(name), live.others(node), report.holdings, node.domain) if graph else []
     travels = links.topic_rows(report.link.current, links.Rates(None, None), name) if report.link.current else []
     lost = report.losses

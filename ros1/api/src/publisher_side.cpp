@@ -663,6 +663,7 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   const std::lock_guard<std::mutex> order(state.order);
   std::vector<Gid> readers;
   bool is_served = false;
+  ros::SerializedMessage bytes = message;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
@@ -680,6 +681,8 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
       readers.resize(1);  // its number is the handle's, and the handle brings the bytes to the others
       is_served = true;
     }
+    // No handle names it. Subscriptions that have had handles would take the bytes alone for a double.
+    if (readers.empty() && state.gets_handles(*found)) bytes = state.with_trailer(message);
   }
   std::uint64_t number = 0;
   for (const Gid& reader : readers) number = hand_over(reader);
@@ -692,7 +695,7 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
     }
   }
   for (const ros::SerializedMessage& each : handles.second) handles.first->enqueueMessage(each, true, true);
-  if (!is_served) link->enqueueMessage(message, true, true);
+  if (!is_served) link->enqueueMessage(bytes, true, true);
 }
 
 bool PublisherSide::mark(transport::PublishInfo& info) const {

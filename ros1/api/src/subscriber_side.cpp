@@ -190,6 +190,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   void deliver_arrived() {  // with `one_at_a_time`
     while (HandleResolver::ResolvedMessage next = arrivals.next()) {
       if (next.carried) {
+        if (next.sample) note(next.sample.publisher());  // from Baton: a handle alone may name anyone
         if (next.sample && hold_back(next.sample))
           continue;  // in the place of its bytes, which would overtake what it follows
         next.sample = {};

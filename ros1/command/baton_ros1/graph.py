@@ -47,7 +47,10 @@ def _common() -> dict[str, Any]:
     try:
         from baton import _ros1_domain
     except ImportError:
-        return runpy.run_path(str(Path(__file__).resolve().parents[2] / "rospy/baton/_ros1_domain.py"))
+        of_checkout = Path(__file__).resolve().parents[2] / "rospy/baton/_ros1_domain.py"
+        if not of_checkout.exists():
+            raise
+        return runpy.run_path(str(of_checkout))
     return vars(_ros1_domain)
 
 

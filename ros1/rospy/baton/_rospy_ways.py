@@ -378,6 +378,8 @@ class Incoming:
     def _has_to_wait(self, message: Any) -> bool:
         """Whether the message by TCPROS that this one follows has not been delivered."""
         number = read_follows(_core._attachment(message))
+        if number == 0:
+            return False
         with self._lock:
             return self._by_bytes.get(_core.info(message).publisher, 0) < number
 

@@ -47,7 +47,9 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
 Result<void> OutputFile::append(const std::vector<FilePiece>& pieces) {
   // Bytes of a file without a name are gone when it is closed. Where fstat(2) fails, the write says why.
   struct stat found {};
-  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0 && ::access(path_.c_str(), F_OK) != 0)
+  struct stat named {};
+  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0 &&
+      (::stat(path_.c_str(), &named) != 0 || named.st_ino != found.st_ino || named.st_dev != found.st_dev))
     return Error{Errc::system, "the file '" + path_ + "' was removed while it was written"};
   if (has_rest_) {
     if (Result<void> taken_back = cut(size_); !taken_back) return taken_back;

@@ -2,6 +2,7 @@
 // Becoming visible, finding other processes, accepting them, and removing the names of the dead.
 #include <cerrno>
 
+#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
@@ -68,7 +69,7 @@ Result<void> Hub::Impl::publish_name() {
   return Error{Errc::no_runtime_directory, "another process keeps removing the sockets in '" + directory.path + "'"};
 }
 
-void Hub::Impl::scan() {
+void Hub::Impl::scan(bool again) {
   Result<std::vector<std::string>> names = [this] {
     const os::Lock lock(mutex());
     return os::list_directory(directory.fd.get());
@@ -76,7 +77,7 @@ void Hub::Impl::scan() {
   if (!names) {
     diagnose(Diagnostic::Level::kError, names.error().code,
              "cannot read '" + directory.path + "': " + names.error().message + "; trying again");
-    schedule(Clock::now() + kShortagePause * 5, [this] { scan(); });
+    schedule(Clock::now() + kShortagePause * 5, [this, again] { scan(again); });
     return;
   }
   make_room_for_routes();
@@ -87,7 +88,7 @@ void Hub::Impl::scan() {
     if (name[0] == 'p') {
       if (!may_remember(process)) continue;
       const std::int64_t changed_ns = os::socket_changed_ns(directory.fd.get(), name);
-      if (!comes_by_itself(process, changed_ns, named_ns)) connect_to(process, changed_ns != 0);
+      if (again || !comes_by_itself(process, changed_ns, named_ns)) connect_to(process, changed_ns != 0);
     } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {
       os::UniqueFd probe;
       const os::Lock lock(mutex());
@@ -98,7 +99,9 @@ void Hub::Impl::scan() {
 
 /// The other process connects, unless its clock was set, or it died before it read the directory: so this process waits only for a while.
 bool Hub::Impl::comes_by_itself(const ProcessId& process, std::int64_t changed_ns, std::int64_t named_ns) {
-  if (named_ns == 0 || connects_first(self, named_ns, process, changed_ns)) return false;
+  // A name of the future is of before the clock was set back: its process has read the directory long ago.
+  if (named_ns == 0 || changed_ns > os::realtime_ns() || connects_first(self, named_ns, process, changed_ns))
+    return false;
   Route& route = routes[process];
   if (route.up != 0) return false;
   if (route.refused || route.mine != 0 || route.retry != 0) return true;
@@ -111,7 +114,7 @@ void Hub::Impl::scan_later() {
   if (std::exchange(scan_planned, true)) return;
   schedule(Clock::now() + kRescanDelay, [this] {
     scan_planned = false;
-    scan();
+    scan(true);
   });
 }
 

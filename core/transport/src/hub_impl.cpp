@@ -58,6 +58,7 @@ void Hub::send_soon(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> p
 void Hub::send_waiting(PeerId peer) noexcept {
   try {
     const os::Lock lock(impl_->mutex());
+    if (impl_->is_child.load(std::memory_order_relaxed) || impl_->stopping.load(std::memory_order_relaxed)) return;
     const auto found = impl_->links.find(peer);
     if (found != impl_->links.end() && !found->second->lost_frame) impl_->flush_held(*found->second);
   } catch (const std::bad_alloc&) {
@@ -226,7 +227,7 @@ void Hub::Impl::run() {
   while (!stopping.load(std::memory_order_acquire)) {
     if (scan_wanted && rest_until <= Clock::now()) {
       scan_wanted = false;
-      attempt([&] { scan(); });
+      attempt([&] { scan(false); });
     }
     bool works = true;
     attempt([&] {
@@ -304,7 +305,7 @@ TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
   return schedule_locked(when, std::move(fn));
 }
 
-TimerId Hub::Impl::schedule_locked(Clock::time_point when, std::function<void()> fn) {
+TimerId Hub::Impl::schedule_locked(Clock::time_point when, std::function<void()>&& fn) {
   const TimerId id = next_timer++;
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return id;
   const auto time = timer_times.emplace(id, when).first;

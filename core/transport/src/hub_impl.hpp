@@ -161,7 +161,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void run();
   void post(std::function<void()> fn);
   TimerId schedule(Clock::time_point when, std::function<void()> fn);
-  TimerId schedule_locked(Clock::time_point when, std::function<void()> fn) BATON_REQUIRES(hub_mutex);
+  TimerId schedule_locked(Clock::time_point when, std::function<void()>&& fn) BATON_REQUIRES(hub_mutex);
   void cancel(TimerId timer);
   void run_timers_and_posts();
   void run_posts(Clock::time_point start);
@@ -192,7 +192,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
 
   // hub_discovery.cpp
   Result<void> publish_name() BATON_REQUIRES(hub_mutex);
-  void scan();
+  /// `again`: it was read before, so whoever would have come by itself has had the time.
+  void scan(bool again);
   /// A process died before it stated its name: check which of the names is dead. At most once a second.
   void scan_later();
   bool comes_by_itself(const ProcessId& process, std::int64_t changed_ns, std::int64_t named_ns);

@@ -285,6 +285,7 @@ void Hub::Impl::go_up(PeerLink& link) {
     link.claim = std::move(claim);
     link.patience = options.idle_time;
     note_change();
+    changing_since = last_change;  // a process that joins has much to say, however long others have been changing
     note_activity(link);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
@@ -461,7 +462,15 @@ void Hub::Impl::send_held() {
       held.push_back(id);
     }
   }
-  for (const LinkId id : held) on_writable(id);
+  const Clock::time_point start = Clock::now();
+  for (const LinkId id : held) {
+    if (!attempt([&] { on_writable(id); })) end_for_want_of_memory(id);
+    if (Clock::now() - start <= kSliceTime) continue;
+    const os::Lock lock(mutex());  // the others in the next round
+    if (!held_planned) schedule_locked(Clock::now(), [this] { send_held(); });
+    held_planned = true;
+    return;
+  }
 }
 
 // Sends as many packets of the frame as the socket takes now.

@@ -33,7 +33,13 @@ void Hub::Impl::note_activity(PeerLink& link) {
 
 void Hub::Impl::plan_parking(Clock::time_point when) {
   if (when >= parking_at) return;
-  schedule_locked(when, [this] { look_for_idle_links(); });
+  schedule_locked(when, [this, when] {
+    {  // An earlier look that was planned since plans the next one. Without memory this one is repeated: then the time is max().
+      const os::Lock lock(mutex());
+      if (when != parking_at && parking_at != Clock::time_point::max()) return;
+    }
+    look_for_idle_links();
+  });
   parking_at = when;
 }
 

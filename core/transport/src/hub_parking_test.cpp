@@ -170,6 +170,20 @@ TEST(HubParking, ChangesWithoutEndPutParkingOffForAWhileOnly) {
   changes.join();
 }
 
+TEST(HubParking, ChangesPutParkingOff) {
+  Domain domain(7, 500ms);
+  for (const auto& hub : domain.hubs) ASSERT_TRUE(hub->recorder.has_peers(6));
+  auto last = std::chrono::steady_clock::now();
+  const auto end = last + 2s;
+  for (auto now = last; now < end; now = std::chrono::steady_clock::now()) {
+    if (now - last > 500ms) GTEST_SKIP() << "this machine stood still";
+    last = now;
+    for (const auto& hub : domain.hubs) hub->hub->note_change();
+    for (const auto& hub : domain.hubs) ASSERT_EQ(domain.parked(*hub), 0U);
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
 /// A link to `hub` that keeps no rules.
 os::UniqueFd connect_to(const Domain& domain, const TestHub& hub) {
   const std::string path = domain.directory.path() + "/0";

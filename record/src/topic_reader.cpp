@@ -2,6 +2,7 @@
 #include "topic_reader.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace baton::record {
 namespace {
@@ -18,10 +19,15 @@ void add(transport::Losses& sum, const transport::Losses& more) {
     sum.*reason += more.*reason;
 }
 
+/// Whether publishers offer the same.
 bool same(const QoS& a, const QoS& b) {
-  return a.reliability == b.reliability && a.history == b.history && a.depth == b.depth &&
-         a.durability == b.durability && a.deadline == b.deadline && a.lifespan == b.lifespan &&
-         a.liveliness == b.liveliness && a.lease == b.lease;
+  const auto offered = [](const QoS& qos) {
+    // Every policy by name: the compiler refuses this line when QoS has one more.
+    const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = qos;
+    static_cast<void>(held);  // of subscriptions
+    return std::tie(reliability, history, depth, durability, deadline, lifespan, liveliness, lease);
+  };
+  return offered(a) == offered(b);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "baton/os/process.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
-#include "source.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -20,7 +19,7 @@ CallbackThread::~CallbackThread() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void CallbackThread::add(Source& source) {
+void CallbackThread::add(Called& source) {
   {
     const os::Lock lock(mutex_);
     sources_.insert(&source);
@@ -36,7 +35,7 @@ void CallbackThread::add(Source& source) {
   wake();
 }
 
-void CallbackThread::remove(Source& source) {
+void CallbackThread::remove(Called& source) {
   os::UniqueLock lock(mutex_);
   sources_.erase(&source);
   if (calling_ != &source || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
@@ -53,7 +52,7 @@ void CallbackThread::run() {
     }
     lock.lock();
     for (auto next = sources_.begin(); next != sources_.end(); next = sources_.upper_bound(calling_)) {
-      Source* const calling = calling_ = *next;
+      Called* const calling = calling_ = *next;
       lock.unlock();
       calling->call();  // may change the set
       lock.lock();

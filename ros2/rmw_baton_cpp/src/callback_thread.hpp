@@ -19,18 +19,26 @@
 
 namespace baton::rmw {
 
-class Source;
-
 class CallbackThread {
  public:
+  /// What the thread calls: a source (source.hpp).
+  class Called {
+   public:
+    /// Notifies the application's callback, if there is one, of everything that it was not notified of yet. False: the callback has ended
+    /// this object.
+    virtual bool call() = 0;
+
+   protected:
+    ~Called() = default;
+  };
   CallbackThread() = default;
   ~CallbackThread();
   CallbackThread(const CallbackThread&) = delete;
   CallbackThread& operator=(const CallbackThread&) = delete;
 
   /// From now on calls `source.call()` after each wake-up. `source` must live until it is removed.
-  void add(Source& source);
-  void remove(Source& source);
+  void add(Called& source);
+  void remove(Called& source);
 
   /// Makes the thread call all sources once more.
   void wake() { wait_set_->wake(); }
@@ -43,8 +51,8 @@ class CallbackThread {
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   os::Mutex mutex_;
   std::condition_variable called_;
-  std::set<Source*> sources_ BATON_GUARDED_BY(mutex_);
-  Source* calling_ BATON_GUARDED_BY(mutex_) = nullptr;
+  std::set<Called*> sources_ BATON_GUARDED_BY(mutex_);
+  Called* calling_ BATON_GUARDED_BY(mutex_) = nullptr;
   std::uint64_t calls_ BATON_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_ BATON_GUARDED_BY(mutex_);

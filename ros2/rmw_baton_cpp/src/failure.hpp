@@ -10,6 +10,9 @@
 #include <exception>
 #include <utility>
 
+#include "baton/os/hot_path.hpp"
+#include "baton/os/result.hpp"
+#include "rmw/error_handling.h"
 #include "rmw/ret_types.h"
 
 namespace baton::rmw {
@@ -31,6 +34,22 @@ class CallFailure {
 
 /// Sets the error text. RMW_RET_BAD_ALLOC or RMW_RET_ERROR.
 CallFailure failure(const std::exception& error) noexcept;
+
+// Results with a text.
+inline rmw_ret_t invalid(const char* why) noexcept {
+  RMW_SET_ERROR_MSG(why);
+  return RMW_RET_INVALID_ARGUMENT;
+}
+inline rmw_ret_t unsupported(const char* why) noexcept {
+  RMW_SET_ERROR_MSG(why);
+  return RMW_RET_UNSUPPORTED;
+}
+rmw_ret_t failed(const Error& error) noexcept;
+inline constexpr const char* kNoNetworkFlows =
+    "messages of rmw_baton_cpp take shared memory: there are no network flows";
+
+BATON_COLD rmw_ret_t refuse_null() noexcept;
+BATON_COLD rmw_ret_t refuse_foreign() noexcept;
 
 /// For failures while another failure is undone: their error text would hide the first one.
 void ignore(rmw_ret_t result) noexcept;

@@ -16,8 +16,6 @@
 #include "failure.hpp"
 #include "publisher_path.hpp"
 #include "qos_profile.hpp"
-#include "rcutils/macros.h"
-#include "rmw/error_handling.h"
 #include "rmw/event.h"
 #include "rmw/rmw.h"
 #include "service_end.hpp"
@@ -32,8 +30,6 @@ using ::baton::Error;
 using ::baton::kInfinite;
 using ::baton::QoS;
 using ::baton::Result;
-
-inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
 struct Guard {
   rmw_guard_condition_t outer{};
@@ -72,15 +68,6 @@ struct Client {
 
 struct WaitSet;
 
-/// Where rmw.h has more room than a gid of Baton needs, the rest is 0: gids are compared as a whole.
-BATON_HOT inline rmw_gid_t gid_of(const transport::Gid& gid) noexcept {
-  rmw_gid_t made{};
-  static_assert(sizeof made.data >= sizeof(transport::Gid));
-  made.implementation_identifier = kIdentifier;
-  std::memcpy(made.data, gid.data(), gid.size());
-  return made;
-}
-
 // clang-format off
 inline Node* own(const rmw_node_t* handle) noexcept { return static_cast<Node*>(handle->data); }
 inline Guard* own(const rmw_guard_condition_t* handle) noexcept { return static_cast<Guard*>(handle->data); }
@@ -93,19 +80,6 @@ inline WaitSet* own(const rmw_wait_set_t* handle) noexcept { return static_cast<
 inline Context* own(const rmw_context_t* handle) noexcept { return reinterpret_cast<Context*>(handle->impl); }
 inline Context& context_of(const rmw_node_t* node) noexcept { return *own(node->context); }
 
-// Results with a text.
-inline rmw_ret_t invalid(const char* why) noexcept {
-  RMW_SET_ERROR_MSG(why);
-  return RMW_RET_INVALID_ARGUMENT;
-}
-inline rmw_ret_t unsupported(const char* why) noexcept {
-  RMW_SET_ERROR_MSG(why);
-  return RMW_RET_UNSUPPORTED;
-}
-rmw_ret_t failed(const Error& error) noexcept;
-inline constexpr const char* kNoNetworkFlows =
-    "messages of rmw_baton_cpp take shared memory: there are no network flows";
-
 /// By address, as in every RMW, and by text, because two copies of a library have two tables of identifiers.
 BATON_HOT inline bool is_ours(const char* identifier) noexcept {
   return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
@@ -115,9 +89,6 @@ template <class T, class = void>
 inline constexpr bool kIsHandle = false;
 template <class T>
 inline constexpr bool kIsHandle<T, std::void_t<decltype(own(static_cast<const T*>(nullptr)))>> = true;
-
-BATON_COLD rmw_ret_t refuse_null() noexcept;
-BATON_COLD rmw_ret_t refuse_foreign() noexcept;
 
 /// RMW_RET_OK, or the result, with a text, for the first argument that is null or a handle of another RMW. A `const rmw_event_t*` is a
 /// handle, and a `rmw_event_t*` only where it is the one argument.

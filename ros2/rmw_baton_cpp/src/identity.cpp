@@ -1,40 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// This family of RMW functions: the name and the abilities of this RMW. And the checks of arguments (handles.hpp).
+// This family of RMW functions: the name and the abilities of this RMW.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/logging.h"
 #include "rmw/features.h"
 
-namespace baton::rmw {
-
-rmw_ret_t refuse_null() noexcept { return invalid("an argument is null"); }
-
-rmw_ret_t refuse_foreign() noexcept {
-  RMW_SET_ERROR_MSG("a handle is of another RMW, or is not initialized");
-  return RMW_RET_INCORRECT_RMW_IMPLEMENTATION;
-}
-
-rmw_ret_t failed(const Error& error) noexcept {
-  RMW_SET_ERROR_MSG(error.message.c_str());
-  switch (error.code) {
-    case Errc::out_of_memory:
-      return RMW_RET_BAD_ALLOC;
-    case Errc::unsupported:
-      return RMW_RET_UNSUPPORTED;
-    case Errc::invalid_argument:
-      return RMW_RET_INVALID_ARGUMENT;
-    case Errc::timed_out:
-    case Errc::queue_full:
-      return RMW_RET_TIMEOUT;
-    default:
-      return RMW_RET_ERROR;
-  }
-}
-
-}  // namespace baton::rmw
-
-// What follows are rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
 
 extern "C" {

@@ -8,7 +8,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/hot_path.hpp"
-#include "handles.hpp"
+#include "failure.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {

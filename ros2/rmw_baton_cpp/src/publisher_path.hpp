@@ -10,7 +10,7 @@
 
 #include "baton/os/hot_memory.hpp"
 #include "context.hpp"
-#include "event.hpp"
+#include "endpoint_events.hpp"
 #include "loan_table.hpp"
 #include "matching.hpp"
 #include "rmw/types.h"

@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: serialization, and the preallocation objects.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
-#include "serialization.hpp"
-
-#include <cstring>
-#include <string>
+#include <memory>
 
 #include "baton/message/builder.hpp"
 #include "handles.hpp"
-#include "type_support.hpp"
 
-namespace baton::rmw {
-
-Result<void> write_cdr(const message::CdrCodec& codec, message::Bytes bytes, rmw_serialized_message_t& serialized,
-                       std::size_t unit) {
-  Result<std::size_t> size = codec.encoded_size(bytes);
-  if (!size) return size.error();
-  const std::size_t most = (*size + unit - 1) / unit * unit;
-  if (rmw_serialized_message_resize(&serialized, most) != RMW_RET_OK) {
-    rcutils_reset_error();
-    return Error{Errc::out_of_memory, "no memory for " + std::to_string(most) + " bytes of a serialized message"};
-  }
-  size = codec.encode(bytes, {serialized.buffer, *size});
-  if (!size) return size.error();
-  serialized.buffer_length = (*size + unit - 1) / unit * unit;
-  std::memset(serialized.buffer + *size, 0, serialized.buffer_length - *size);
-  return {};
-}
-
-}  // namespace baton::rmw
-
-// What follows are rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
 
 extern "C" {

@@ -8,8 +8,9 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton_graph.hpp"
-#include "handles.hpp"
+#include "failure.hpp"
 #include "interface.hpp"
+#include "peer_faults.hpp"
 
 namespace baton::rmw {
 namespace {

@@ -24,7 +24,7 @@
 
 namespace baton::rmw {
 
-class Source : public std::enable_shared_from_this<Source> {
+class Source : public std::enable_shared_from_this<Source>, public CallbackThread::Called {
  public:
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
@@ -40,8 +40,7 @@ class Source : public std::enable_shared_from_this<Source> {
 
   /// Null: no callback. Otherwise calls it, in this thread, for what came before and no former callback was notified of.
   void set_callback(rmw_event_callback_t callback, const void* user_data);
-  /// Notifies the callback, if there is one, of everything that it was not notified of yet. False: the callback has ended this source.
-  bool call();
+  bool call() final;
 
   /// No callback is called afterwards, and no wait set is woken. Call it before the handle of the source ends.
   void stop();

@@ -8,9 +8,10 @@
 #include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/hot_path.hpp"
-#include "handles.hpp"
+#include "peer_faults.hpp"
+#include "qos_profile.hpp"
 #include "rcutils/logging_macros.h"
-#include "serialization.hpp"
+#include "rmw/error_handling.h"
 
 namespace baton::rmw {
 

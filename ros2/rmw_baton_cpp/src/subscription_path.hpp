@@ -12,7 +12,7 @@
 #include "baton/os/hot_memory.hpp"
 #include "baton/os/hot_path.hpp"
 #include "context.hpp"
-#include "event.hpp"
+#include "endpoint_events.hpp"
 #include "loan_table.hpp"
 #include "matching.hpp"
 #include "rmw/types.h"

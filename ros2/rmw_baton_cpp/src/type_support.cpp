@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "type_support.hpp"
 
+#include <cstring>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "baton/os/lock.hpp"
@@ -87,6 +89,22 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
   else if (made.error().code == Errc::unsupported)  // another error may not occur again
     known.refusal = made.error();
   return made;
+}
+
+Result<void> write_cdr(const message::CdrCodec& codec, message::Bytes bytes, rmw_serialized_message_t& serialized,
+                       std::size_t unit) {
+  Result<std::size_t> size = codec.encoded_size(bytes);
+  if (!size) return size.error();
+  const std::size_t most = (*size + unit - 1) / unit * unit;
+  if (rmw_serialized_message_resize(&serialized, most) != RMW_RET_OK) {
+    rcutils_reset_error();
+    return Error{Errc::out_of_memory, "no memory for " + std::to_string(most) + " bytes of a serialized message"};
+  }
+  size = codec.encode(bytes, {serialized.buffer, *size});
+  if (!size) return size.error();
+  serialized.buffer_length = (*size + unit - 1) / unit * unit;
+  std::memset(serialized.buffer + *size, 0, serialized.buffer_length - *size);
+  return {};
 }
 
 }  // namespace baton::rmw

@@ -16,7 +16,7 @@
 
 namespace baton::rmw {
 
-/// A row of the table of this ROS 2's types of events, in event.cpp.
+/// A row of the table of this ROS 2's types of events, in endpoint_events.cpp.
 struct EventType;
 /// How many rows that table has. The numbers of rmw.h have holes.
 inline constexpr std::size_t kEventTypes = BATON_ROS2_HUMBLE ? 7 : 11;

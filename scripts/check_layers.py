@@ -166,7 +166,8 @@ def check_inside(path, number, quote, name, table, problems):
     if order is None:
         return
     folder, levels = order
-    own = name.startswith(f"baton/{table.room_of(path)}/") or (quote == '"' and not name.startswith("baton/"))
+    prefixes = tuple(prefix for prefix, owner in table.prefixes.items() if owner == table.room_of(path))
+    own = name.startswith(prefixes) or (quote == '"' and not name.startswith("baton/"))
     user, used = Path(path).stem, Path(name).stem
     if own and user in levels and used in levels and user != used and levels[used] >= levels[user]:
         problems.append(f"{path}:{number}: in {folder}, {user} may not use {used}: scripts/layers.txt has it later")

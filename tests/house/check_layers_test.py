@@ -143,9 +143,11 @@ def test_includes_point_downwards_inside_a_room(tree):
     assert tree.check() == []
 
 
-@pytest.mark.parametrize("include", ['"segment.hpp"', "<baton/memory/segment.hpp>", '"part/segment.hpp"'])
+@pytest.mark.parametrize(
+    "include", ['"segment.hpp"', "<baton/memory/segment.hpp>", '"part/segment.hpp"', "<baton/pools/segment.hpp>"]
+)
 def test_an_upward_include_inside_a_room_is_found(tree, include):
-    tree.allow(INSIDE)
+    tree.allow(INSIDE + "\nowns memory : baton/pools/")
     tree("core/memory/src/word.cpp", "")
     tree("core/memory/src/segment.hpp", "")
     tree("core/memory/src/pool.cpp", f"#include <atomic>\n#include {include}\n")

@@ -9,14 +9,16 @@
 #include <memory>
 #include <vector>
 
+#include "baton/message/type.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "baton/rosidl/introspection.hpp"
-#include "baton/rosidl/native_plan.hpp"
 
 namespace baton::rosidl {
 
+struct Steps;
+
 /// One field of a type.
-struct NativePlan::NativeField {
+struct NativeField {
   const Member* member;
   const message::Field* field;
   const Steps* nested;        // kMessage only
@@ -26,7 +28,7 @@ struct NativePlan::NativeField {
 
 /// What is done with a field, or with several that lie side by side in both forms. The usual steps need nothing else:
 /// the introspection lies elsewhere, and each message would fetch it, too.
-struct NativePlan::Step {
+struct Step {
   enum class Kind : std::uint8_t {
     kBytes,    // scalars
     kBools,    // single, or an array
@@ -45,15 +47,11 @@ struct NativePlan::Step {
 
 /// The steps of one type, in the order of its fields. A message that is a field is part of it; arrays of messages are
 /// not.
-struct NativePlan::Steps {
+struct Steps {
   std::size_t native_bytes = 0;
   os::HotVector<Step> steps;
   std::deque<NativeField> fields;
   std::vector<std::shared_ptr<const Steps>> owned;
 };
-
-using Step = NativePlan::Step;
-using Steps = NativePlan::Steps;
-using NativeField = NativePlan::NativeField;
 
 }  // namespace baton::rosidl

@@ -47,6 +47,8 @@ class ArrayCopier final : public ArrayTaker {
 /// The hash of a canonical definition (docs/format/type-hash.md).
 message::TypeHash hash_of_definition(const std::string& text);
 
+struct Steps;  // native_steps.hpp
+
 class NativePlan : public os::Hot {
  public:
   /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type
@@ -78,9 +80,6 @@ class NativePlan : public os::Hot {
   /// an error the native struct is still valid, with unspecified values.
   Result<void> read(message::Bytes message, void* native, ArrayTaker& arrays) const;
 
-  struct NativeField;
-  struct Step;
-  struct Steps;
   struct Places {
     std::size_t begin, end;
   };

@@ -128,7 +128,7 @@ Roscpp look_up() {
             " (docs/guides/ros1.md has the list); with BATON_ROS1_TRY=1 it is tested at the start of each program");
     return out;
   }
-  const std::string why = !complete ? "functions are missing" : why_unusable(out, handle, library.path);
+  const std::string why = !complete ? "functions are missing" : why_unusable(handle, library.path);
   out.enabled = why.empty();
   say(Errc::unsupported,
       out.enabled

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <typeinfo>
 
+#include <ros/connection.h>
 #include <ros/subscription_callback_helper.h>
 
 #include "private_members.hpp"
@@ -141,7 +142,7 @@ Function* find(void* library, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(library, name));
 }
 
-std::string why_deserializers_differ(const Roscpp& roscpp, void* library) {
+std::string why_deserializers_differ(void* library) {
   using Make = void(ros::MessageDeserializer*, const ros::SubscriptionCallbackHelperPtr&, const ros::SerializedMessage&,
                     const boost::shared_ptr<ros::M_string>&);
   auto* const make =
@@ -149,8 +150,10 @@ std::string why_deserializers_differ(const Roscpp& roscpp, void* library) {
                  "_ZN3ros19MessageDeserializerC1ERKN5boost10shared_ptrINS_26SubscriptionCallbackHelperEEERKNS_"
                  "17SerializedMessageERKNS2_ISt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESG_St4lessISG_"
                  "ESaISt4pairIKSG_SG_EEEEE");
+  using Deserialize = ros::VoidConstPtr(ros::MessageDeserializer*);
+  auto* const deserialize = find<Deserialize>(library, "_ZN3ros19MessageDeserializer11deserializeEv");
   const std::string differs = "ros::MessageDeserializer differs";
-  if (make == nullptr) return differs;
+  if (make == nullptr || deserialize == nullptr) return differs;
   static EchoHelper helper;
   const ros::SubscriptionCallbackHelperPtr kept(&helper, [](ros::SubscriptionCallbackHelper*) {});
   ros::SerializedMessage message(boost::shared_array<std::uint8_t>(new std::uint8_t[8]), 8);
@@ -171,7 +174,7 @@ std::string why_deserializers_differ(const Roscpp& roscpp, void* library) {
       own_message.num_bytes != message.num_bytes || own_message.message_start != message.message_start) {
     return differs;
   }
-  const ros::VoidConstPtr done = roscpp.deserialize(&made);
+  const ros::VoidConstPtr done = deserialize(&made);
   if (done.get() != &helper || helper.buffer != message.message_start || helper.length != 4) return differs;
   if (!mutex.try_lock()) return differs;
   mutex.unlock();
@@ -210,11 +213,11 @@ std::string why_connections_differ(void* library) {
 
 }  // namespace
 
-std::string why_unusable(const Roscpp& roscpp, void* library, const std::string& path) {
+std::string why_unusable(void* library, const std::string& path) {
   std::string why = why_calls_pass_by(dynamic_of(path));
   if (why.empty()) why = why_connections_differ(library);
   if (why.empty()) why = why_links_differ(library);
-  if (why.empty()) why = why_deserializers_differ(roscpp, library);
+  if (why.empty()) why = why_deserializers_differ(library);
   return why;
 }
 

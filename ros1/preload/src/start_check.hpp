@@ -8,11 +8,9 @@
 
 #include <string>
 
-#include "roscpp.hpp"
-
 namespace baton::ros1 {
 
 /// `library`: of dlopen(), with its path. Empty: nothing speaks against this build; else what does, in words.
-std::string why_unusable(const Roscpp& roscpp, void* library, const std::string& path);
+std::string why_unusable(void* library, const std::string& path);
 
 }  // namespace baton::ros1

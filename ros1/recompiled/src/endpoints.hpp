@@ -19,9 +19,10 @@
 #include "baton/node/node.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/recompiled/message.hpp"
-#include "memory.hpp"
 
 namespace baton::ros1::recompiled {
+
+enum class Form : unsigned char;  // memory.hpp
 
 class PublisherEnd {
  public:

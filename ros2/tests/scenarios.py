@@ -453,12 +453,20 @@ def woken(node):
 
 
 def graph(node):
+    def services_of_far():
+        return dict(node.get_service_names_and_types_by_node("far", "/space"))
+
     spin_until(
-        node, lambda: node.count_publishers("/history") and ("far", "/space") in node.get_node_names_and_namespaces()
+        node,
+        lambda: (
+            node.count_publishers("/history")
+            and node.count_subscribers("/large_out")
+            and ("far", "/space") in node.get_node_names_and_namespaces()
+            and "/space/twice" in services_of_far()
+        ),
     )
     info = node.get_publishers_info_by_topic("/history")
     subscribers = node.get_subscriptions_info_by_topic("/large_out")
-    services_of_far = dict(node.get_service_names_and_types_by_node("far", "/space"))
     other = rclpy.create_node("passing")
     spin_until(node, lambda: "passing" in node.get_node_names())
     other.destroy_node()
@@ -471,7 +479,7 @@ def graph(node):
         ],
         "large": [[i.node_name, i.topic_type, i.qos_profile.reliability.name] for i in subscribers],
         "type": dict(node.get_topic_names_and_types())["/history"],
-        "service": services_of_far["/space/twice"],
+        "service": services_of_far()["/space/twice"],
         "publishes": "/history" in dict(node.get_publisher_names_and_types_by_node("far", "/space")),
         "waits": node.wait_for_node("/space/far", LIMIT_S),
     }

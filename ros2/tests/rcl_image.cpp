@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program over rcl, which is what rclcpp is built on: rcl_image talk <bytes> <images> <pause_ms> | listen <images>.
-// Prints one line of JSON: what was heard, whether it was intact, and how often in huge pages.
+// Prints one line of JSON: the images that arrived, whether each was intact, and how many lay in huge pages.
 #include <chrono>
 #include <cstdio>
 #include <fstream>

@@ -9,6 +9,7 @@ and seek; (3) a message's bytes are decoded from the file's pages straight into 
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import threading
@@ -327,9 +328,7 @@ class Player:
         before = self._published
         position = self.start_ns
         while not self._stopped:
-            with self._condition:
-                self._timeline.restart(position, self._time.now_ns())
-                self._paused_ns = self._tick_ns = position
+            self._begin(position)
             self._publish_latched(position)
             if not self._pass(position):
                 position, self._target_ns = self._target_ns or self.start_ns, None
@@ -338,6 +337,12 @@ class Player:
             else:
                 break
         return self._published - before
+
+    def _begin(self, position: int) -> None:
+        """The bag is at `position` now."""
+        with self._condition:
+            self._timeline.restart(position, self._time.now_ns())
+            self._paused_ns = self._tick_ns = position
 
     def wait_until_taken(self, timeout: float) -> bool:
         """Waits until reliable subscriptions have taken what was published. False after `timeout` seconds."""
@@ -369,7 +374,9 @@ class Player:
         """Plays from a position. False: seek() or stop() was called."""
         messages = self._messages(list(self._publishers), position, self.end_ns + 1)
         try:
-            for message in messages:
+            first = list(itertools.islice(messages, 1))
+            self._begin(position)  # the time to open the file and to find the first message is no time of the bag
+            for message in itertools.chain(first, messages):
                 if not self._wait_until(message.time_ns):
                     return False
                 self._publish(message.topic, message.data)

@@ -132,6 +132,19 @@ def test_a_late_message_does_not_delay_those_after_it(ten):
     assert [moment for moment, _, _ in player.notes] == [late.get(n, n * n * MS) for n in range(10)]
 
 
+def test_the_time_to_find_the_first_message_is_no_time_of_the_bag(ten):
+    with Noted(ten) as player:
+        read = player._messages
+
+        def slow(*arguments):
+            player._time.now += 5 * MS
+            yield from read(*arguments)
+
+        player._messages = slow
+        player.play()
+    assert [moment for moment, _, _ in player.notes] == [(5 + n * n) * MS for n in range(10)]
+
+
 def test_the_whole_time_of_a_long_bag_does_not_drift(tmp_path):
     third = 1e9 / 3
     rows = [("/a", STRING, START_NS + round(n * third), text(str(n))) for n in range(3000)]

@@ -66,8 +66,8 @@ struct Reservation : sfm::ContentOwner {
       core->writer()->abandon(chunk);
       if (copies == 1) core->habit().copied_once();
     } else if (own_copy) {
-      if (const auto end = own_copy->end()) {
-        core->habit().ended(end->pages, end->changed);
+      if (const auto written = own_copy->end()) {
+        core->habit().ended(written->pages, written->changed);
         core->writer()->drop(chunk);
       }
     }

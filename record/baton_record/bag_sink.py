@@ -310,7 +310,10 @@ class NewBag:
         parent = self.path.absolute().parent
         if not parent.is_dir():
             raise BagError(f"there is no folder {parent}")
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{self.path.name}.partial-", dir=parent))
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix=f"{self.path.name}.partial-", dir=parent))
+        except OSError as error:
+            raise BagError(f"{self.path} cannot be written: {error.strerror}; choose another folder") from None
         partial = self._partial = self._folder / self.path.name
         try:
             if self.format == MCAP:

@@ -107,7 +107,9 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
     if (failed == EEXIST)
       return Error{Errc::already_exists,
                    "'" + options.directory + "' exists already; a bag is written to a new folder"};
-    return os::system_error("the folder '" + options.directory + "' cannot be made", failed);
+    Error error = os::system_error("the folder '" + options.directory + "' cannot be made", failed);
+    error.message += "; choose another one by --output";
+    return error;
   }
   std::unique_ptr<ChunkWriter> writer(new ChunkWriter(options));
   if (options.kept_ns == 0) {

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from baton_cli import live
 from baton_cli.examples import examples
+from baton_cli.output import counted
 from baton_cli.terminal_keys import Keys, keys
 
 from ..bag_errors import BagError
@@ -154,7 +155,7 @@ def command(
                     ended.set()
                     thread.join()
             player.wait_until_taken(_TAKE_S)
-            click.echo(f"{published} messages", err=True)
+            click.echo(counted(published, "message"), err=True)
     except (BagError, OSError) as error:
         raise click.ClickException(live.harmless(str(error))) from None
 

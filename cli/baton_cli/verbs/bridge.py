@@ -76,9 +76,9 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
     baton = load()
     add_search(chosen["search"])
     try:
-        from baton_zenoh.bridge import BridgeOptions, run
+        from baton_zenoh.bridge import run
         from baton_zenoh.rules import RuleError, Rules
-        from baton_zenoh.session import SessionError
+        from baton_zenoh.session import SessionError, configuration
     except ModuleNotFoundError as error:
         if error.name not in ("baton_zenoh", "zenoh", "xxhash"):
             raise
@@ -86,39 +86,20 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
             f"the Python package {error.name} is missing: pip install 'baton-ipc[zenoh]'"
         ) from None
     try:
-        rules = Rules(**{each: chosen[each] for each in ("give", "take", "deny", "rate", "priority", "congestion")})
+        rules = Rules(**{each: chosen[each] for each in _RULES})
     except RuleError as error:
         raise click.UsageError(str(error)) from None
-    options = BridgeOptions(
-        domain=domain,
-        zenoh_domain=zenoh_domain,
-        raw=chosen["raw"],
-        config=chosen["config"],
-        routers=chosen["router"],
-        listens=chosen["listen"],
-        name=chosen["name"] or "",
-    )
+    options = {"domain": domain, "zenoh_domain": zenoh_domain, "raw": chosen["raw"], "name": chosen["name"]}
     try:
         baton.init([sys.argv[0]])  # from now on SIGTERM ends it like Ctrl-C
-        run(options, rules, lambda text: click.echo(f"baton bridge: {text}", err=True))
+        config = configuration(chosen["config"], chosen["router"], chosen["listen"])
+        run(config, rules, lambda text: click.echo(f"baton bridge: {text}", err=True), **options)
     except (SessionError, baton.BatonError) as error:
         raise click.ClickException(str(error)) from None
 
 
-_OF_ZENOH = (
-    "raw",
-    "router",
-    "listen",
-    "config",
-    "name",
-    "give",
-    "take",
-    "deny",
-    "rate",
-    "priority",
-    "congestion",
-    "search",
-)
+_RULES = ("give", "take", "deny", "rate", "priority", "congestion")
+_OF_ZENOH = ("raw", "router", "listen", "config", "name", "search", *_RULES)
 
 
 def _expressions(name: str, text: str, metavar: str = "EXPR") -> Callable[[Any], Any]:

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import baton
+import zenoh
 
 
 class Lines:
@@ -13,39 +17,36 @@ class Lines:
 
     MOST = 10
     MOST_OFTEN_S = 10.0
-    MOST_SUBJECTS = 1024
 
     def __init__(self, write: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
-        self._write = write
+        self.say = write  # a line about the program itself: no other host can cause it often
         self._clock = clock
         self._lock = threading.Lock()
-        self._last: dict[str, float] = {}
-        self._recent: list[float] = []
+        self._recent: dict[str, float] = {}
         self._unreported = 0
-        self.lost: dict[str, int] = {}
-
-    def say(self, text: str) -> None:
-        """A line about the program itself: no other host can cause it often."""
-        self._write(text)
+        self.lost = 0
 
     def count(self, about: str, why: str, text: str) -> None:
         """Something of `about` is lost for the reason `why`."""
         now = self._clock()
-        subject = f"{about}: {why}"
         with self._lock:
-            if subject not in self.lost and len(self.lost) >= self.MOST_SUBJECTS:
-                subject = why
-            self.lost[subject] = self.lost.get(subject, 0) + 1
-            self._recent = [each for each in self._recent if now - each < self.MOST_OFTEN_S]
-            last = self._last.get(subject)
-            if (last is not None and now - last < self.MOST_OFTEN_S) or len(self._recent) >= self.MOST:
+            self.lost += 1
+            self._recent = {each: at for each, at in self._recent.items() if now - at < self.MOST_OFTEN_S}
+            if (subject := f"{about}: {why}") in self._recent or len(self._recent) >= self.MOST:
                 self._unreported += 1
                 return
-            if len(self._last) >= self.MOST_SUBJECTS:
-                self._last.clear()
-            self._last[subject] = now
-            self._recent.append(now)
+            self._recent[subject] = now
             unreported, self._unreported = self._unreported, 0
         line = f"{about}: {text}" + (f" (and {unreported} more since the last such line)" if unreported else "")
         # Names of other hosts must not steer a terminal.
-        self._write("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
+        self.say("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))
+
+    @contextlib.contextmanager
+    def counting(self, about: str, text: str) -> Iterator[None]:
+        """What does not work is counted and reported as `text`. What the domain has already is neither."""
+        try:
+            yield
+        except baton.AlreadyExists:
+            pass
+        except (ValueError, baton.BatonError, zenoh.ZError) as error:
+            self.count(about[:200], type(error).__name__, f"{text}: {error}")

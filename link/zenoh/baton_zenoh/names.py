@@ -19,6 +19,7 @@ _SECOND_NS = 1_000_000_000
 _ATTACHMENT = struct.Struct("<qqB16s")  # number, source time in ns, and 16 bytes with their count in front
 _TYPE = re.compile(r"(\w+)::(msg|srv|action)::dds_::(\w+)_")
 _HOST = re.compile(r"[^A-Za-z0-9_.-]")
+_MARK = re.compile(r"/_baton/([A-Za-z0-9_.-]{1,64})/([0-9a-f]{32})")
 _STEERS = re.compile(r"[*$?#]|//")  # what a key expression reads as more than a name
 KINDS = ("NN", "MP", "MS", "SS", "SC")
 
@@ -103,15 +104,9 @@ def qos_of(text: str) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Mark:
-    """The bridge's host and the publisher's gid in Baton."""
-
-    host: str
-    gid: bytes
-
-    def enclave(self) -> str:
-        return f"/_baton/{self.host}/{self.gid.hex()}"
+def mark(host: str, gid: bytes) -> str:
+    """The enclave of a bridge's token: its host, and the endpoint's gid in Baton."""
+    return f"/_baton/{host}/{gid.hex()}"
 
 
 @dataclass(frozen=True)
@@ -138,15 +133,13 @@ class Token:
         return _literal("/".join(parts))
 
     @property
-    def mark(self) -> Mark | None:
-        """Of a bridge's token."""
-        parts = self.enclave.split("/")
-        if len(parts) != 4 or parts[1] != "_baton" or len(parts[3]) != 32:
-            return None
-        try:
-            return Mark(short_host(parts[2]), bytes.fromhex(parts[3]))
-        except ValueError:
-            return None
+    def host(self) -> str:
+        return found[1] if (found := _MARK.fullmatch(self.enclave)) else "zenoh"
+
+    @property
+    def gid(self) -> bytes | None:
+        """The gid in Baton, if a bridge has made the token."""
+        return bytes.fromhex(found[2]) if (found := _MARK.fullmatch(self.enclave)) else None
 
 
 def parse_token(key: str) -> Token:

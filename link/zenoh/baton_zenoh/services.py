@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services both ways. A request and its response are messages; the ids of the client and of the request come back as they went.
 
-Threads: update() comes from the bridge's thread; requests and responses of Baton from the executor's, those of Zenoh from Zenoh's. Each service
-has a lock of its own."""
+Threads: update() and the callbacks of Baton come from the bridge's thread, those of Zenoh from Zenoh's. Each service has a lock of its own."""
 
 from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import OrderedDict
 from typing import Any
 
@@ -17,89 +17,69 @@ import zenoh.handlers
 from baton import _core
 from baton._node import Endpoint
 
-from . import names, types
+from . import names
 from .names import Token
-from .sides import DomainGraph, Sides, now_ns
+from .sides import DomainGraph, Sides
 
 MOST_SERVICES = 1024  # of Zenoh
 MOST_REQUESTS = 64  # of a service, without a response
 _LONGEST_S = 3600.0  # an action's result may take long
-_REQUESTS = {"qos": baton.QoS(100, history="keep_all"), "use": "requests", "topic": "/_request"}
-_RESPONSES = {"qos": baton.QoS(100, held=64), "use": "responses", "topic": "/_response"}
-
-
-def _name_and_class(endpoint: Endpoint) -> tuple[str, str, Any]:
-    """A service's name, its type and the class of the type. Raises TypeUnknown."""
-    type_name = endpoint.type_name.removesuffix("_Request")
-    service = types.service_of(type_name)
-    if service.Request._struct.hash != endpoint.type_hash:
-        raise types.TypeUnknown(
-            f"its process defines {type_name} differently; name its packages' directory: --search DIR"
-        )
-    return endpoint.topic.removesuffix("/_request"), type_name, service
-
-
-def _advertise(sides: Sides, name: str, cls: Any, of: dict[str, Any], node: str) -> Any:
-    args = (sides.node, name + of["topic"], cls, of["qos"], node, of["use"], None, None)
-    return _core._advertise_relayed(*args)
-
-
-def _subscribe(sides: Sides, name: str, cls: Any, of: dict[str, Any], node: str, callback: Any) -> Any:
-    return _core._subscribe_unrelayed(sides.node, name + of["topic"], cls, of["qos"], callback, node)
+_REQUESTS, _RESPONSES = baton.QoS(100, history="keep_all"), baton.QoS(100, held=64)
 
 
 class Offered:
     """A server of Baton, for clients of Zenoh."""
 
     def __init__(self, sides: Sides, endpoint: Endpoint) -> None:
-        self._sides = sides
-        self.name, type_name, service = _name_and_class(endpoint)
-        dds_type = names.dds_type(type_name, of_service=True)
-        type_hash = types.service_hash_of(sides.scheme, type_name, service)
-        self._key = sides.scheme.key(sides.domain, self.name, dds_type, type_hash)
-        self._lock = threading.Lock()
+        self._sides, self._lock = sides, threading.Lock()
+        named = sides.named(endpoint)
+        self._name, self._key = named.name, named.key
         self._numbers = itertools.count(1)
         self._asked: OrderedDict[int, tuple[zenoh.Query, int, bytes]] = OrderedDict()
         node = f"{sides.node.fully_qualified_name}@zenoh"  # a link sends it to no other host
-        self._responses = _subscribe(sides, self.name, service.Response, _RESPONSES, node, self._answer)
+        topic = f"{named.name}/_response"
+        self._responses = _core._subscribe_unrelayed(
+            sides.node, topic, named.cls.Response, _RESPONSES, self._answer, node
+        )
         self._client = self._responses.gid
-        self._requests = _advertise(sides, self.name, service.Request, _REQUESTS, node)
+        topic = f"{named.name}/_request"
+        self._requests = sides.advertise(topic, named.cls.Request, _REQUESTS, node, "requests", None, None)
         self._queryable = sides.session.declare_queryable(self._key, self._ask, complete=True)
-        words = {"name": self.name, "type": dds_type, "hash": type_hash, "qos": names.qos_text(_RESPONSES["qos"])}
-        self._token = sides.declare("SS", endpoint.node, enclave=f"/_baton/{sides.host}", **words)
+        self._token = sides.declare("SS", endpoint, named)
 
     def _ask(self, query: zenoh.Query) -> None:
-        lines = self._sides.lines
-        try:
-            number, _, gid = names.read_attachment(bytes(query.attachment)) if query.attachment else (1, 0, bytes(16))
-            with self._lock:
-                own = next(self._numbers)
-                if len(self._asked) >= MOST_REQUESTS:
-                    _, (oldest, _, _) = self._asked.popitem(last=False)
-                    oldest.reply_err(f"{MOST_REQUESTS} requests have no response yet")
-                    oldest.drop()
-                    lines.count(self.name, "requests", f"its oldest request is lost: {MOST_REQUESTS} have no response")
-                self._asked[own] = (query, number, gid)
-            self._sides.publish(self._requests, query.payload or zenoh.ZBytes(), (0, 0, self._client, own, False))
-        except (ValueError, baton.BatonError) as error:
-            query.reply_err(str(error)[:200])
-            query.drop()
-            lines.count(self.name, type(error).__name__, f"a request of Zenoh is lost: {error}")
+        oldest = None
+        with self._sides.lines.counting(self._name, "a request of Zenoh is lost"):
+            try:
+                number, _, gid = (
+                    names.read_attachment(bytes(query.attachment)) if query.attachment else (1, 0, bytes(16))
+                )
+                with self._lock:
+                    own, payload = next(self._numbers), query.payload or zenoh.ZBytes()
+                    self._sides.publish(self._requests, payload, (0, 0, self._client, own, False))
+                    self._asked[own] = (query, number, gid)
+                    if len(self._asked) > MOST_REQUESTS:
+                        oldest = self._asked.popitem(last=False)[1][0]
+            except (ValueError, baton.BatonError) as error:
+                query.reply_err(str(error)[:200])
+                query.drop()
+                raise
+        if oldest is not None:
+            with oldest:
+                oldest.reply_err(f"{MOST_REQUESTS} requests have no response yet")
+            text = f"its oldest request is lost: {MOST_REQUESTS} have no response"
+            self._sides.lines.count(self._name, "requests", text)
 
     def _answer(self, message: Any) -> None:
         client, own, _ = _core._correlation(message)
-        if client != self._client:
-            return
         with self._lock:
-            asked = self._asked.pop(own, None)
+            asked = self._asked.pop(own, None) if client == self._client else None
         if asked is None:
-            return  # another server of this name was faster, or the request was given up
+            return  # of another client; or another server of this name was faster, or the request was given up
         query, number, gid = asked
-        try:
-            query.reply(self._key, self._sides.payload(message), attachment=names.attachment(number, now_ns(), gid))
-        except (ValueError, baton.BatonError, zenoh.ZError) as error:
-            self._sides.lines.count(self.name, type(error).__name__, f"a response does not reach Zenoh: {error}")
-        query.drop()
+        with self._sides.lines.counting(self._name, "a response does not reach Zenoh"), query:
+            words = names.attachment(number, time.time_ns(), gid)
+            query.reply(self._key, self._sides.payload(message), attachment=words)
 
     def close(self) -> None:
         self._token.undeclare()
@@ -115,81 +95,61 @@ class Called:
     """A server of Zenoh, for clients of Baton."""
 
     def __init__(self, sides: Sides, token: Token) -> None:
-        self._sides = sides
-        self.name, type_name = token.name, names.baton_type(token.type)
-        service = types.service_of(type_name)
-        if types.service_hash_of(sides.scheme, type_name, service) != token.hash:
-            raise types.TypeUnknown(f"{token.type} is defined differently there: {token.hash[:20]}...")
-        self._lock = threading.Lock()
-        self._waiting = 0
-        key = sides.scheme.key(sides.domain, self.name, token.type, token.hash)
+        self._sides, self._lock = sides, threading.Lock()
+        named = sides.named_by(token)
+        self._name = named.name
+        self._waiting: set[tuple[bytes, int]] = set()
         self._querier = sides.session.declare_querier(
-            key,
+            named.key,
             target=zenoh.QueryTarget.ALL_COMPLETE,
             consolidation=zenoh.QueryConsolidation(zenoh.ConsolidationMode.NONE),
             timeout=_LONGEST_S,
             allowed_destination=zenoh.Locality.REMOTE,
         )
-        parts = token.enclave.split("/")
-        node = f"{token.node}@{names.short_host(parts[2]) if parts[1:2] == ['_baton'] and parts[2:] else 'zenoh'}"
-        self._responses = _advertise(sides, self.name, service.Response, _RESPONSES, node)
-        self._requests = _subscribe(sides, self.name, service.Request, _REQUESTS, node, self._ask)
+        node, topic = f"{token.node}@{token.host}", f"{named.name}/_response"
+        self._responses = sides.advertise(topic, named.cls.Response, _RESPONSES, node, "responses", None, None)
+        topic = f"{named.name}/_request"
+        self._requests = _core._subscribe_unrelayed(sides.node, topic, named.cls.Request, _REQUESTS, self._ask, node)
 
     def _ask(self, message: Any) -> None:
         client, number, is_own = _core._correlation(message)
-        lines = self._sides.lines
         if not is_own:
             return  # the response would reach a client that has not asked
-        with self._lock:
-            if self._waiting >= MOST_REQUESTS:
-                lines.count(self.name, "requests", f"a request is lost: {MOST_REQUESTS} have no response from Zenoh")
-                return
-            self._waiting += 1
-        once = _Once(self, client, number)
-        try:
-            words = names.attachment(number, now_ns(), client)
-            handler = zenoh.handlers.Callback(once.respond, once.end)
-            self._querier.get(handler, payload=self._sides.payload(message), attachment=words)
-        except (ValueError, baton.BatonError, zenoh.ZError) as error:
-            once.end()
-            lines.count(self.name, type(error).__name__, f"a request does not reach Zenoh: {error}")
+        request = (client, number)
+        with self._sides.lines.counting(self._name, "a request does not reach Zenoh"):
+            with self._lock:
+                if len(self._waiting) >= MOST_REQUESTS:
+                    raise ValueError(f"{MOST_REQUESTS} have no response")
+                self._waiting.add(request)
+            try:
+                words = names.attachment(number, time.time_ns(), client)
+                handler = zenoh.handlers.Callback(
+                    lambda reply: self._respond(reply, request), lambda: self._end(request)
+                )
+                self._querier.get(handler, payload=self._sides.payload(message), attachment=words)
+            except BaseException:
+                self._end(request)
+                raise
 
-    def respond(self, reply: zenoh.Reply, client: bytes, number: int) -> None:
-        lines = self._sides.lines
-        if (sample := reply.ok) is None:
-            text = reply.err.payload.to_string()[:200] if reply.err is not None else "no words"
-            lines.count(self.name, "refused", f"its server behind Zenoh refuses a request: {text}")
-            return
-        try:
-            self._sides.publish(self._responses, sample.payload, (0, 0, client, number, True))
-        except (ValueError, baton.BatonError) as error:
-            lines.count(self.name, type(error).__name__, f"a response of Zenoh is lost: {error}")
+    def _respond(self, reply: zenoh.Reply, request: tuple[bytes, int]) -> None:
+        """The first response counts, as with several servers of a name on one machine."""
+        with self._sides.lines.counting(self._name, "a response of Zenoh is lost"):
+            if (sample := reply.ok) is None:
+                words = reply.err.payload.to_string()[:200] if reply.err else "no words"
+                raise ValueError(f"its server refuses the request: {words}")
+            if self._end(request):
+                self._sides.publish(self._responses, sample.payload, (0, 0, *request, True))
 
-    def end(self) -> None:
+    def _end(self, request: tuple[bytes, int]) -> bool:
+        """False: it has ended before."""
         with self._lock:
-            self._waiting -= 1
+            waited = request in self._waiting
+            self._waiting.discard(request)
+            return waited
 
     def close(self) -> None:
         self._querier.undeclare()
         self._requests = self._responses = None  # their callbacks hold this
-
-
-class _Once:
-    """One request: the first response counts, as with several servers of a name on one machine."""
-
-    def __init__(self, called: Called, client: bytes, number: int) -> None:
-        self._called, self._client, self._number = called, client, number
-        self._responded = self._ended = False
-
-    def respond(self, reply: zenoh.Reply) -> None:
-        if not self._responded:
-            self._responded = reply.ok is not None
-            self._called.respond(reply, self._client, self._number)
-
-    def end(self) -> None:
-        if not self._ended:
-            self._ended = True
-            self._called.end()
 
 
 class Services:
@@ -200,30 +160,27 @@ class Services:
         self._refused: set[Any] = set()
 
     def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> None:
-        rules = self._sides.rules
+        crosses = self._sides.rules.crosses
         here: dict[str, Endpoint] = {}
         for each in graph.servers:
             name = each.topic.removesuffix("/_request")
-            if rules.gives(name):
+            if crosses("give", name):
                 here.setdefault(name, each)  # the others of this name get its requests, too
         there: dict[str, Token] = {}
         for token in sorted((t for t in tokens.values() if t.kind == "SS"), key=lambda t: (t.session, t.number)):
-            if rules.takes(token.name) and token.name not in graph.served and len(there) < MOST_SERVICES:
+            if crosses("take", token.name) and token.name not in graph.served and len(there) < MOST_SERVICES:
                 there.setdefault(token.name, token)
-        self._settle(self._offered, {each.gid: each for each in here.values()}, Offered)
-        self._settle(self._called, there, Called)
+        self._settle(self._offered, {each.gid: (name, each) for name, each in here.items()}, Offered)
+        self._settle(self._called, {name: (name, each) for name, each in there.items()}, Called)
 
-    def _settle(self, made: dict[Any, Any], wanted: dict[Any, Any], make: Any) -> None:
+    def _settle(self, made: dict[Any, Any], wanted: dict[Any, tuple[str, Any]], make: Any) -> None:
         for gone in made.keys() - wanted.keys():
             made.pop(gone).close()
         for each in wanted.keys() - made.keys() - self._refused:
-            try:
-                made[each] = make(self._sides, wanted[each])
-            except (ValueError, baton.BatonError, zenoh.ZError) as error:
-                if len(self._refused) < MOST_SERVICES:
-                    self._refused.add(each)
-                name = wanted[each].name if make is Called else wanted[each].topic.removesuffix("/_request")
-                self._sides.lines.count(name[:200], "service", f"a service does not cross: {error}")
+            with self._sides.lines.counting(wanted[each][0], "a service does not cross"):
+                made[each] = make(self._sides, wanted[each][1])
+            if each not in made and len(self._refused) < MOST_SERVICES:
+                self._refused.add(each)
 
     def close(self) -> None:
         for each in (*self._offered.values(), *self._called.values()):

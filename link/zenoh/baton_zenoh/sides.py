@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of the bridge share: the two networks, and what one look at Baton's graph finds."""
+"""What the parts of the bridge share: the two networks, the names that a topic or service has in both, and what one look at Baton's graph finds."""
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ import zenoh
 from baton import Node, _core
 from baton._node import Endpoint
 
+from . import names, types
 from .lines import Lines
 from .names import KeyScheme, Token
 from .rules import Rules
@@ -20,13 +20,19 @@ from .rules import Rules
 LINK = "link"  # the node of the link's subscriptions (docs/format/link.md)
 
 
-def is_far(node: str) -> bool:
-    """Whether an endpoint stands for one of another network: a link's or a bridge's "node@host". It is not sent on."""
-    return "@" in node
-
-
 def absolute(node: str) -> str:
     return node if node.startswith("/") else f"/{node}"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A topic or a service."""
+
+    name: str
+    cls: Any  # a message class, or a class with Request and Response
+    dds_type: str
+    hash: str
+    key: str
 
 
 @dataclass
@@ -43,9 +49,38 @@ class Sides:
     wake: Callable[[], None]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def declare(self, kind: str, node: str, **words: Any) -> zenoh.LivelinessToken:
-        token = Token(str(self.session.zid()), next(self._numbers), kind, absolute(node), **words)
+    def named(self, endpoint: Endpoint, ros_hash: bytes | None = None) -> Named:
+        """The topic of an endpoint, or the service of a server's reader. A program of ROS 2 says its type's hash itself. Raises ValueError."""
+        of_service = endpoint.topic.endswith("/_request")
+        type_name = endpoint.type_name.removesuffix("_Request") if of_service else endpoint.type_name
+        cls = types.class_of(type_name, endpoint.type_hash, of_service)
+        said = f"RIHS01_{ros_hash.hex()}" if ros_hash and not (of_service or self.scheme.raw) else None
+        dds_type = names.dds_type(type_name, of_service)
+        return self._named(endpoint.topic.removesuffix("/_request"), cls, dds_type, said)
+
+    def named_by(self, token: Token) -> Named:
+        """Raises ValueError, also for a type that is defined differently there."""
+        cls = types.class_of(names.baton_type(token.type), of_service=token.kind == "SS")
+        named = self._named(token.name, cls, token.type)
+        if named.hash != token.hash:
+            raise types.TypeUnknown(f"{token.type} is defined differently there: {token.hash[:20]}...")
+        return named
+
+    def _named(self, name: str, cls: Any, dds_type: str, said: str | None = None) -> Named:
+        type_hash = said or types.hash_of(self.scheme, cls)
+        return Named(name, cls, dds_type, type_hash, self.scheme.key(self.domain, name, dds_type, type_hash))
+
+    def declare(self, kind: str, endpoint: Endpoint, named: Named) -> zenoh.LivelinessToken:
+        enclave, qos = names.mark(self.host, endpoint.gid), names.qos_text(endpoint.qos)
+        return self.declare_node(kind, endpoint.node, (named.name, named.dds_type, named.hash, qos, enclave))
+
+    def declare_node(self, kind: str, node: str, words: tuple[str, ...] = ()) -> zenoh.LivelinessToken:
+        token = Token(str(self.session.zid()), next(self._numbers), kind, absolute(node), *words)
         return self.session.liveliness().declare_token(token.key(self.scheme, self.domain))
+
+    def advertise(self, topic: str, cls: Any, qos: Any, node: str, *words: Any) -> Any:
+        """`words`: the use, the gid of the publisher that it stands for, and ROS 2's hash of the type."""
+        return _core._advertise_relayed(self.node, topic, cls, qos, node, *words)
 
     def payload(self, message: Any) -> bytes:
         """A copy: CDR, or the chunk as it lies. Zenoh makes another one."""
@@ -81,7 +116,8 @@ def look(node: Node) -> DomainGraph:
         part = each.topic.rpartition("/")[2]
         if part == "_response" and each.is_publisher:
             graph.served.add(each.topic.removesuffix("/_response"))
-        if is_far(each.node) or (each.node == LINK and not each.is_publisher):
+        # "node@host" stands for one of another network: neither a link nor a bridge sends it on.
+        if "@" in each.node or (each.node == LINK and not each.is_publisher):
             continue
         graph.nodes.add(absolute(each.node))
         if part == "_request" and not each.is_publisher:
@@ -89,7 +125,3 @@ def look(node: Node) -> DomainGraph:
         elif "/_" not in each.topic.replace("/_action/", "/"):
             (graph.publishers if each.is_publisher else graph.subscriptions).append(each)
     return graph
-
-
-def now_ns() -> int:
-    return time.time_ns()

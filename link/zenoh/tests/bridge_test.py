@@ -159,6 +159,22 @@ def test_a_client_without_a_token_and_an_attachment_is_heard(fleet):
     assert take(subscription).data == "plain"
 
 
+def test_a_message_with_the_id_of_another_topics_publisher_is_lost(fleet):
+    host = fleet("robot")
+    host.bridge()
+    node = host.node("listener")
+    chatter, other = (node.subscribe(name, String) for name in ("/chatter", "/other"))
+    talker = Talker(fleet.peer)
+    publish_until(lambda: talker.say("before"), chatter.take)
+    key = KEY.replace("chatter", "other")
+    publish_until(lambda: fleet.peer.put(key, cdr("plain")), other.take)
+    fleet.peer.put(key, cdr("liar"), attachment=words(1000, 1, talker.gid))
+    host.says("/other: a message of Zenoh is lost: its publisher's id is that of one of /chatter")
+    talker.say("after")
+    while (message := take(chatter)).data != "after":
+        assert message.data == "before"
+
+
 def test_hosts_have_each_others_topics_with_their_ids_numbers_and_stamps(fleet):
     one, two = fleet("one"), fleet("two")
     one.bridge()

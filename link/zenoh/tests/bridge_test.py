@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import baton
 import pytest
 from baton.msg.std_msgs import String
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from support.build import ROOT
 from support.claims import Ports
 from support.waiting import LIMIT_S, until
 
@@ -33,6 +33,7 @@ STRING_HASH = (
 )
 SET_BOOL = "std_srvs::srv::dds_::SetBool_"
 SET_BOOL_HASH = "RIHS01_abe9e4bb6b41b40e6789712c00ec8871923e089af3f667a79992a428cff2da0a"  # of ROS 2's std_srvs
+LATCHED = baton.QoS(3, durability="transient_local")
 KEY = f"0/chatter/{STRING}/{STRING_HASH}"
 
 
@@ -206,13 +207,12 @@ def test_a_message_crosses_only_while_somebody_subscribes(fleet):
 
 def test_a_latched_message_reaches_a_late_subscription(fleet):
     one, two = fleet("one"), fleet("two")
-    latched = baton.QoS(3, durability="transient_local")
-    publisher = one.node("map").advertise("/chatter", String, latched)
+    publisher = one.node("map").advertise("/chatter", String, LATCHED)
     for text in ("first", "second"):
         publisher.publish({"data": text})
     one.bridge()
     two.bridge()
-    subscription = two.node("late").subscribe("/chatter", String, qos=latched)
+    subscription = two.node("late").subscribe("/chatter", String, qos=LATCHED)
     assert [take(subscription).data for _ in range(2)] == ["first", "second"]
     publisher.publish({"data": "third"})
     assert take(subscription).data == "third"
@@ -462,39 +462,36 @@ def test_a_router_that_is_started_again_has_all_again(fleet):
     )
 
 
-def test_a_configuration_of_zenoh_encrypts_and_refuses_strangers(fleet, tmp_path):
-    """As the guide has it: both ends show a certificate of one CA."""
-    run = lambda *words: subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)  # noqa: E731
-    run(*"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN=ca -keyout ca.key -out ca.pem".split())
-    for name in ("cloud", "robot"):
-        words = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN={name} -addext subjectAltName=DNS:localhost"
-        words += f" -addext basicConstraints=CA:false -CA ca.pem -CAkey ca.key -keyout {name}.key -out {name}.pem"
-        run(*words.split())
+def test_the_guides_configurations_encrypt_refuse_strangers_and_control_access(fleet, tmp_path):
+    text = (ROOT / "docs/guides/zenoh.md").read_text().partition("## How do I secure it?")[2]
+    commands, cloud_file, robot_file = re.findall(r"^```(?:sh|json5)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[:3]
+    commands = commands.replace("fleet.example.com", "localhost")
+    subprocess.run(["bash", "-ec", commands], cwd=tmp_path, check=True, capture_output=True)
+
+    def write(name: str, text: str) -> list[str]:
+        text = re.sub(r'"([\w.]+\.(?:pem|key))"', rf'"{tmp_path}/\1"', text.replace("fleet.example.com", "localhost"))
+        (tmp_path / name).write_text(text)
+        return ["--config", str(tmp_path / name)]
+
     with Ports(1) as (port,):
-        files: dict[str, Path] = {}
-        for name, side, mode, place in (
-            ("cloud", "listen", "router", "listen"),
-            ("robot", "connect", "client", "connect"),
-        ):
-            tls = {
-                "root_ca_certificate": "ca.pem",
-                f"{side}_certificate": f"{name}.pem",
-                f"{side}_private_key": f"{name}.key",
-            }
-            tls = {key: str(tmp_path / value) for key, value in tls.items()} | {"enable_mtls": True}
-            text = {"mode": mode, place: {"endpoints": [f"tls/localhost:{port}"]}, "transport": {"link": {"tls": tls}}}
-            files[name] = tmp_path / f"{name}.json5"
-            files[name].write_text(json.dumps(text))
-        hosts = {name: fleet(name) for name in files}
-        for name, host in hosts.items():
-            host._router = []
-            host.bridge("--config", str(files[name]))
-        publisher = hosts["robot"].node("talker").advertise("/chatter", String)
-        subscription = hosts["cloud"].node("listener").subscribe("/chatter", String)
-        assert publish_until(lambda: publisher.publish({"data": "secret"}), subscription.take).data == "secret"
-        files["robot"].write_text(files["robot"].read_text().replace("connect_certificate", "no_certificate"))
-        stranger = fleet("stranger")
-        stranger._router = []
-        refused = stranger.bridge("--config", str(files["robot"]), ready=False)
+        endpoint = f"tls/localhost:{port}"
+        cloud, robot, stranger = (fleet(name, "") for name in ("cloud", "robot7", "stranger"))
+        cloud.bridge("--listen", endpoint, *write("cloud.json5", cloud_file))
+        talker = robot.node("talker")
+        allowed, denied = (talker.advertise(name, String, LATCHED) for name in ("/robot7/state", "/robot8/state"))
+        denied.publish({"data": "secret"})
+        allowed.publish({"data": "allowed"})
+        robot.bridge("--router", endpoint, *write("robot7.json5", robot_file))
+        listener = cloud.node("listener")
+        lost, got = (listener.subscribe(name, String, qos=LATCHED) for name in ("/robot8/state", "/robot7/state"))
+        assert take(got).data == "allowed"
+        assert lost.wait_for_publishers(1, LIMIT_S)
+        for text in ("one", "two"):
+            denied.publish({"data": text})
+            allowed.publish({"data": text})
+            assert take(got).data == text
+        assert lost.take() is None
+        words = write("stranger.json5", robot_file.replace("connect_certificate", "no_certificate"))
+        refused = stranger.bridge("--router", endpoint, *words, ready=False)
         until(lambda: "waits for a router" in refused.log() or refused.poll() is not None, refused.log)
         assert ": joins " not in refused.log()

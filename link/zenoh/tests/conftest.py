@@ -28,8 +28,8 @@ def fleet(tmp_path: Path) -> Iterator[Any]:
             self.peer = session("client", connect=self.endpoint)
             self.hosts: list[ZenohHost] = []
 
-        def __call__(self, name: str) -> ZenohHost:
-            self.hosts.append(ZenohHost(name, tmp_path / name, self.endpoint))
+        def __call__(self, name: str, router: str | None = None) -> ZenohHost:
+            self.hosts.append(ZenohHost(name, tmp_path / name, self.endpoint if router is None else router))
             return self.hosts[-1]
 
         def end(self) -> None:

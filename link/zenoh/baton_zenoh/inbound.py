@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,6 @@ from .rules import Pace
 from .sides import DomainGraph, Named, Sides
 
 MOST_PUBLISHERS = 2048
-MOST_OF_SESSION = 512
 MOST_STRANGERS = 64  # publishers without a token: plain clients of Zenoh
 MOST_PENDING_BYTES = 1 << 24  # of messages that wait for their publisher's token or first subscription
 _PENDING_BYTES = 256  # of one, beside its payload
@@ -66,7 +65,7 @@ class Inbound:
         self._lock = threading.Lock()
         self._proxies: dict[bytes, _Proxy] = {}  # by gid
         self._pending_bytes = 0
-        self._ended: OrderedDict[bytes, None] = OrderedDict()  # a late message of one brings no publisher back
+        self._ended: deque[bytes] = deque(maxlen=MOST_ENDED)  # a late message of one brings no publisher back
         self._refused: set[str] = set()  # tokens that a line was about
         self._asked: dict[str, tuple[Any, int]] = {}  # by key: the subscriber, and how many old messages it asks for
         self._tokens: dict[bytes, zenoh.LivelinessToken] = {}  # of the domain's subscriptions
@@ -76,27 +75,25 @@ class Inbound:
         with self._lock:
             for gid in [gid for gid, each in self._proxies.items() if each.token and each.token not in tokens]:
                 self._drop(gid)
-                self._ended[gid] = None
-            while len(self._ended) > MOST_ENDED:
-                self._ended.popitem(last=False)
+                self._ended.append(gid)
             self._refused &= tokens.keys()
             known = self._refused | {each.token for each in self._proxies.values()}
-            sessions: dict[str, int] = {}
             for key, token in tokens.items():
-                if token.kind == "MP" and self._sides.rules.crosses("take", token.name, token.node):
-                    sessions[token.session] = sessions.get(token.session, 0) + 1
-                    if key not in known:
-                        self._admit(key, token, sessions[token.session])
+                if (
+                    key not in known
+                    and token.kind == "MP"
+                    and self._sides.rules.crosses("take", token.name, token.node)
+                ):
+                    self._admit(key, token)
         self._ask(graph)
         with self._lock:
             return 0.05 if self._settle() else _IDLE_S
 
-    def _admit(self, key: str, token: Token, of_session: int) -> None:
+    def _admit(self, key: str, token: Token) -> None:
         self._refused.add(key)  # until it is admitted
         with self._sides.lines.counting(token.name, "a publisher of Zenoh is left out"):
-            for count, most in ((of_session - 1, MOST_OF_SESSION), (len(self._proxies), MOST_PUBLISHERS)):
-                if count >= most:
-                    raise ValueError(f"more than {most} publishers")
+            if len(self._proxies) >= MOST_PUBLISHERS:
+                raise ValueError(f"more than {MOST_PUBLISHERS} publishers")
             gid, named = token_gid(token, key), self._sides.named_by(token)
             qos = baton.QoS(**names.qos_of(token.qos))
             proxy = self._proxies.get(gid)
@@ -112,7 +109,6 @@ class Inbound:
                 return self._refused.discard(key)
             proxy.token, proxy.since = key, time.monotonic()
             self._proxies[gid] = proxy
-            self._ended.pop(gid, None)
             self._refused.discard(key)
 
     def _advertise(self, named: Named, qos: baton.QoS, gid: bytes, node: str) -> Any:
@@ -187,7 +183,7 @@ class Inbound:
         ended. True: something waits on."""
         now, waits = time.monotonic(), False
         for gid, proxy in list(self._proxies.items()):
-            has_ended = gid in self._ended
+            has_ended = not proxy.token and gid in self._ended
             if not proxy.token and now - proxy.last > (_AGAIN_S if has_ended else _IDLE_S):
                 self._drop(gid)
                 continue

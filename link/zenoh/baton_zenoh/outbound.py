@@ -14,7 +14,6 @@ from typing import Any
 import baton
 import zenoh
 import zenoh.ext
-from baton import _core
 from baton._node import Endpoint
 
 from . import names
@@ -101,9 +100,8 @@ class Outbound:
             history="keep_all" if any(each.history == "keep_all" for each in qos) else "keep_last",
         )
         self._sides.lines.say(f"{named.name} crosses from Baton to Zenoh")
-        node = self._sides.node
         forward = lambda message: self._forward(named.name, flow, message)  # noqa: E731
-        return _core._subscribe_unrelayed(node, named.name, named.cls, request, forward, node.fully_qualified_name)
+        return self._sides.subscribe(named.name, named.cls, request, forward, self._sides.node.fully_qualified_name)
 
     def _forward(self, topic: str, flow: _Flow, message: Any) -> None:
         info = baton.info(message)

@@ -37,13 +37,9 @@ class Offered:
         self._numbers = itertools.count(1)
         self._asked: OrderedDict[int, tuple[zenoh.Query, int, bytes]] = OrderedDict()
         node = f"{sides.node.fully_qualified_name}@zenoh"  # a link sends it to no other host
-        topic = f"{named.name}/_response"
-        self._responses = _core._subscribe_unrelayed(
-            sides.node, topic, named.cls.Response, _RESPONSES, self._answer, node
-        )
+        self._responses = sides.subscribe(f"{named.name}/_response", named.cls.Response, _RESPONSES, self._answer, node)
         self._client = self._responses.gid
-        topic = f"{named.name}/_request"
-        self._requests = sides.advertise(topic, named.cls.Request, _REQUESTS, node, "requests", None, None)
+        self._requests = sides.advertise(f"{named.name}/_request", named.cls.Request, _REQUESTS, node, "requests")
         self._queryable = sides.session.declare_queryable(self._key, self._ask, complete=True)
         self._token = sides.declare("SS", endpoint, named)
 
@@ -106,10 +102,9 @@ class Called:
             timeout=_LONGEST_S,
             allowed_destination=zenoh.Locality.REMOTE,
         )
-        node, topic = f"{token.node}@{token.host}", f"{named.name}/_response"
-        self._responses = sides.advertise(topic, named.cls.Response, _RESPONSES, node, "responses", None, None)
-        topic = f"{named.name}/_request"
-        self._requests = _core._subscribe_unrelayed(sides.node, topic, named.cls.Request, _REQUESTS, self._ask, node)
+        node = f"{token.node}@{token.host}"
+        self._responses = sides.advertise(f"{named.name}/_response", named.cls.Response, _RESPONSES, node, "responses")
+        self._requests = sides.subscribe(f"{named.name}/_request", named.cls.Request, _REQUESTS, self._ask, node)
 
     def _ask(self, message: Any) -> None:
         client, number, is_own = _core._correlation(message)
@@ -155,35 +150,28 @@ class Called:
 class Services:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._offered: dict[bytes, Offered] = {}  # by the gid of a server's reader
-        self._called: dict[str, Called] = {}  # by name
+        self._made: dict[Any, Offered | Called] = {}  # by the gid of a server's reader, or by name
         self._refused: set[Any] = set()
 
     def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> None:
         crosses = self._sides.rules.crosses
-        here: dict[str, Endpoint] = {}
-        for each in graph.servers:
-            name = each.topic.removesuffix("/_request")
-            if crosses("give", name):
-                here.setdefault(name, each)  # the others of this name get its requests, too
-        there: dict[str, Token] = {}
-        for token in sorted((t for t in tokens.values() if t.kind == "SS"), key=lambda t: (t.session, t.number)):
-            if crosses("take", token.name) and token.name not in graph.served and len(there) < MOST_SERVICES:
-                there.setdefault(token.name, token)
-        self._settle(self._offered, {each.gid: (name, each) for name, each in here.items()}, Offered)
-        self._settle(self._called, {name: (name, each) for name, each in there.items()}, Called)
-
-    def _settle(self, made: dict[Any, Any], wanted: dict[Any, tuple[str, Any]], make: Any) -> None:
-        for gone in made.keys() - wanted.keys():
-            made.pop(gone).close()
-        for each in wanted.keys() - made.keys() - self._refused:
-            with self._sides.lines.counting(wanted[each][0], "a service does not cross"):
-                made[each] = make(self._sides, wanted[each][1])
-            if each not in made and len(self._refused) < MOST_SERVICES:
-                self._refused.add(each)
+        # One server of each name, the first one: the others of this domain get its requests, too.
+        here = {each.topic.removesuffix("/_request"): each for each in reversed(graph.servers)}
+        there = [each for each in tokens.values() if each.kind == "SS" and each.name not in graph.served]
+        there.sort(key=lambda each: (each.session, each.number), reverse=True)
+        called = {each.name: (Called, each.name, each) for each in there if crosses("take", each.name)}
+        wanted: dict[Any, Any] = dict(list(called.items())[-MOST_SERVICES:])
+        wanted |= {each.gid: (Offered, name, each) for name, each in here.items() if crosses("give", name)}
+        for gone in self._made.keys() - wanted.keys():
+            self._made.pop(gone).close()
+        for key in wanted.keys() - self._made.keys() - self._refused:
+            make, name, of = wanted[key]
+            self._refused.add(key)  # until it is made
+            with self._sides.lines.counting(name, "a service does not cross"):
+                self._made[key] = make(self._sides, of)
+                self._refused.discard(key)
+        self._refused &= wanted.keys()
 
     def close(self) -> None:
-        for each in (*self._offered.values(), *self._called.values()):
+        for each in self._made.values():
             each.close()
-        self._offered.clear()
-        self._called.clear()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import zenoh
-from baton import Node, _core
+from baton import Node, QoS, _core
 from baton._node import Endpoint
 
 from . import names, types
@@ -78,9 +78,14 @@ class Sides:
         token = Token(str(self.session.zid()), next(self._numbers), kind, absolute(node), *words)
         return self.session.liveliness().declare_token(token.key(self.scheme, self.domain))
 
-    def advertise(self, topic: str, cls: Any, qos: Any, node: str, *words: Any) -> Any:
-        """`words`: the use, the gid of the publisher that it stands for, and ROS 2's hash of the type."""
-        return _core._advertise_relayed(self.node, topic, cls, qos, node, *words)
+    def advertise(
+        self, topic: str, cls: Any, qos: QoS, node: str, use: str, gid: bytes | None = None, ros: bytes | None = None
+    ) -> Any:
+        """`use`: "topic", "requests" or "responses". `gid`: of the publisher that it stands for. `ros`: ROS 2's hash of the type."""
+        return _core._advertise_relayed(self.node, topic, cls, qos, node, use, gid, ros)
+
+    def subscribe(self, topic: str, cls: Any, qos: QoS, callback: Callable[[Any], object], node: str) -> Any:
+        return _core._subscribe_unrelayed(self.node, topic, cls, qos, callback, node)
 
     def payload(self, message: Any) -> bytes:
         """A copy: CDR, or the chunk as it lies. Zenoh makes another one."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a bag whole? Every record, checksum, index and count of an MCAP file; what a database and a bag of ROS 1 say of themselves."""
+"""Checks whether a bag is whole: each record, checksum, index and count of an MCAP file; of a database or a bag of ROS 1 whether its library can
+read all of it."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ _FOOTER_BYTES = 9 + 20  # a footer record, which stands before the last magic
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong. `lost`: messages or topics cannot be read, so `baton bag recover` is needed; else only what helps to find them is wrong."""
+    """A fault of a bag. `lost`: messages or topics cannot be read, so `baton bag recover` is needed. Without `lost` all messages can be read: only an
+    index, a count or a time is wrong."""
 
     file: Path
     at: int | None
@@ -42,8 +44,8 @@ class Finding:
 
 
 def check(path: Path, on_bytes: Callable[[int], object] = lambda done: None) -> tuple[int, list[Finding]]:
-    """How many messages can be read, and what is wrong, in the order of the files' bytes. `on_bytes` gets the number of bytes checked since its
-    last call."""
+    """The number of messages that can be read, and the faults in the order of the files' bytes. `on_bytes` gets the number of bytes checked since
+    its last call."""
     if not path.exists():
         raise BagError(f"{path} does not exist")
     if not path.is_dir():
@@ -64,7 +66,7 @@ def check(path: Path, on_bytes: Callable[[int], object] = lambda done: None) -> 
 
 
 def _metadata(folder: Path, information: dict[str, Any] | None, readable: int) -> Iterator[Finding]:
-    """What metadata.yaml says, and what lies beside it."""
+    """The faults of metadata.yaml, compared with the files beside it."""
     file = folder / "metadata.yaml"
     if information is None:
         yield Finding(folder, None, "there is no metadata.yaml", False)
@@ -105,11 +107,11 @@ def _by_library(path: Path) -> tuple[int, list[Finding]]:
 
 
 def _database(file: Path) -> list[str]:
-    """What SQLite itself finds wrong."""
+    """The faults that SQLite itself finds."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as connection:
             said = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-    except (sqlite3.Error, ValueError) as error:  # it quotes names of the file, which need be no text
+    except (sqlite3.Error, ValueError) as error:  # it quotes names of the file, which may be any bytes
         return [f"SQLite cannot read it: {error}"]
     return [] if said == ["ok"] else [f"SQLite says: {line}" for line in said]
 
@@ -121,11 +123,11 @@ class _Mcap:
         self._path, self._on_bytes = path, on_bytes
         self._findings: list[Finding] = []
         self._counts: Counter[int] = Counter()
-        self._chunks: dict[int, tuple[int, int]] = {}  # place: times of the first and last message in it
+        self._chunks: dict[int, tuple[int, int]] = {}  # by the chunk's place: the times of its first and last message
         self._times: tuple[int, int] | None = None
         self._chunk_messages: Counter[tuple[int, int, int]] = (
             Counter()
-        )  # (channel, time, offset) that no index has named
+        )  # (channel, time, offset) of messages that no index has named yet
         self._chunk_at = -1
         self._has_index = False
         self._crc = zlib.crc32(MAGIC)
@@ -238,16 +240,16 @@ class _Mcap:
             self._say(start, sentence, False)
 
     def _differences(self, mcap: McapFile, summary: Any) -> Iterator[str]:
-        told = summary.statistics
-        if told is None:
+        statistics = summary.statistics
+        if statistics is None:
             yield "the summary has no statistics"
         else:
             count = sum(self._counts.values())
-            if told.message_count != count:
-                yield f"the statistics say {told.message_count} messages, and there are {count}"
-            elif {c: n for c, n in told.channel_message_counts.items() if n} != dict(self._counts):
+            if statistics.message_count != count:
+                yield f"the statistics say {statistics.message_count} messages, and there are {count}"
+            elif {c: n for c, n in statistics.channel_message_counts.items() if n} != dict(self._counts):
                 yield "the statistics say other numbers of messages for the channels than there are"
-            elif self._times and (told.message_start_time, told.message_end_time) != (
+            elif self._times and (statistics.message_start_time, statistics.message_end_time) != (
                 min(self._times),
                 max(self._times),
             ):

@@ -13,7 +13,7 @@ from baton_cli.option_numbers import Number, Seconds
 from baton_cli.verbs.service import services_of
 
 _PACKAGE = "rosbag2_interfaces"
-_ASKED = "is_paused", "IsPaused"  # the service that both recorders and players have
+_ASKED = "is_paused", "IsPaused"  # a service of both recorders and players
 
 # By action: the service, its type, and the field of the request that VALUE fills.
 _ACTIONS: dict[str, tuple[str, str, str | None]] = {

@@ -29,10 +29,10 @@ def copy(
     on_message: Callable[[BagMessage], object] = lambda message: None,
     on_unconvertible: Callable[[BagTopic, Unconvertible], object] | None = None,
 ) -> int:
-    """Writes the messages of all bags, by time, into a new bag. Returns how many. `start`, `end`: seconds since the first message of all; `end` itself
-    is not in it. Of latched topics the last message before `start` is kept, at the time of the start, since they held it then. `compression`: None
-    means that of the first bag, if the new one knows it. `on_unconvertible` gets each message that cannot be converted, which is then left out;
-    without it the first one is raised."""
+    """Writes the messages of all bags, in the order of their times, into a new bag. Returns their number. `start`, `end`: seconds since the first
+    message of all bags; a message at `end` is left out. Each latched topic begins, at `start`, with the message that it held at that moment.
+    `compression`: None means the compression of the first bag, if the form of the new bag has it. `on_unconvertible` gets each message that cannot be
+    converted, and the message is left out; without it the first such message raises Unconvertible."""
     check_number("start", start, may_be_least=True)
     check_number("end", end, may_be_least=True)
     with_messages = [bag for bag in bags if bag.count]

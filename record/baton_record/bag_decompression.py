@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compressed in bags of ROS 1, and in those that rosbag2 compressed, within bounds: the library rosbags decompresses whatever a bag says."""
+"""Decompression of chunks of ROS 1's bags, and of files and messages that rosbag2 compressed, with bounds. The library rosbags alone would
+take as much memory as the bag claims to need."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from typing import Any
 from .bag_errors import BagError, needed
 from .bag_mcap import MOST_CHUNK_BYTES
 
-PART_OF_DISK = 2  # one of so many parts of what is free where temporary files lie
+PART_OF_DISK = 2  # a decompressed file may take this part (one in so many) of the free space for temporary files
 _STEP_BYTES = 1 << 20
 
 
 def ros1_reader(path: Path) -> Any:
-    """The library's reader of a bag of ROS 1, whose chunks are as large as they say, and not larger than may be."""
+    """The library's reader of a bag of ROS 1. It refuses a chunk whose size differs from its header, or is above the bound."""
     library, lz4 = needed("rosbags.rosbag1.reader"), needed("lz4.frame")
     makers = {
         library.decompressors["bz2"]: bz2.BZ2Decompressor,
@@ -48,7 +49,7 @@ def _chunk(make: Callable[[], Any], size: int, data: bytes) -> bytes:
 
 
 def message(data: bytes) -> bytes:
-    """A message that rosbag2 compressed."""
+    """Decompresses a message that rosbag2 compressed."""
     zstandard = needed("zstandard")
     size = zstandard.frame_content_size(data)  # -1: the frame does not say it
     if size > MOST_CHUNK_BYTES:
@@ -58,7 +59,7 @@ def message(data: bytes) -> bytes:
 
 
 def file(path: Path, folder: Path) -> Path:
-    """A file that rosbag2 compressed, written into a folder, whose disk it may not fill."""
+    """Decompresses a file that rosbag2 compressed into a folder, and does not fill its disk."""
     room = shutil.disk_usage(folder).free // PART_OF_DISK
     plain = folder / path.stem
     with path.open("rb") as source, plain.open("wb") as target:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong with bags, and the libraries that read them."""
+"""Errors of bags, and imports of the libraries that read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BagError(ValueError):
 
 
 def needed(module: str, user: str = "bags need", extra: str = "bag") -> ModuleType:
-    """A module of a library that pip installs with an extra."""
+    """Imports a module of a library that pip installs with an extra. Raises BagError, which names the extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -25,7 +25,7 @@ def needed(module: str, user: str = "bags need", extra: str = "bag") -> ModuleTy
 def check_number(
     name: str, value: float | None, error: type[Exception] = BagError, least: float = 0, may_be_least: bool = False
 ) -> None:
-    """Raises an error if a number that somebody gave is infinite, none (nan), less than `least`, or `least` itself. None is right."""
+    """Raises an error if a number is infinite, nan, less than `least`, or `least` itself. None is accepted."""
     if value is None or (math.isfinite(value) and (value > least or (may_be_least and value == least))):
         return
     right = f"from {least:g} on" if may_be_least else f"above {least:g}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions of the events of services, which rosbag2 does not write: it has the text of the service (.srv) in their place.
+"""Definitions of the events of services. rosbag2 does not write them: it writes the text of the service (.srv) in their place.
 
 Thread rules: pure functions.
 """
@@ -13,7 +13,7 @@ _HEAD = re.compile(r"\A={3,}[ \t]*\nSRV: .*\n")  # rosbag2 writes it before the 
 _NESTED = re.compile(r"^={3,}\s*$", re.MULTILINE)
 _HALVES = re.compile(r"^---\s*$", re.MULTILINE)
 _TIME = "builtin_interfaces/Time"
-# What every event has in front (docs/guides/record.md, "Services").
+# The first fields of every event (docs/guides/record.md, "Services").
 _INFO = f"""{_LINE}
 MSG: service_msgs/ServiceEventInfo
 uint8 REQUEST_SENT=0
@@ -28,7 +28,7 @@ int64 sequence_number
 
 
 def definition_of(type_name: str, text: str) -> str:
-    """The definition of a type, given what a bag has for it: for the events of a service that may be the service's text."""
+    """The definition of a type. `text`: the bag's definition, which for the events of a service may be the service's text."""
     of_service = _HEAD.sub("", text)
     end = _NESTED.search(of_service)
     own, nested = (of_service[: end.start()], of_service[end.start() :]) if end else (of_service, "")

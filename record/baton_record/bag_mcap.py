@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading MCAP files, whole or cut, without a copy of the messages: their bytes are views of the mapped file, or of a decompressed chunk.
+"""Reads MCAP files, whole or cut, without copying messages: their bytes are views of the mapped file, or of a decompressed chunk.
 
 The library `mcap` reads the summary and the small records. The walk over chunks and messages is this module's own, because the library copies
 each message twice, and gives up at the first damaged byte.
@@ -31,13 +31,14 @@ ATTACHMENT, METADATA, DATA_END = 9, 12, 15
 _RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<HIQQ")
 _CHUNK = struct.Struct("<QQQII")
-MOST_CHUNK_BYTES = 1 << 30  # of a compressed chunk, decompressed
-MOST_KEPT_BYTES = 1 << 28  # of decompressed chunks of one file whose times overlap
-_ENTRY_BYTES = 160  # that an Entry takes
+MOST_CHUNK_BYTES = 1 << 30  # the largest decompressed size of a chunk
+# Decompressed chunks of one file that are in memory at the same time, because their times overlap.
+MOST_KEPT_BYTES = 1 << 28
+_ENTRY_BYTES = 160  # the memory of an Entry
 
 
 class Damaged(BagError):
-    """Bytes of a bag that are not what they must be. `at`: their place in the file."""
+    """Malformed bytes of a bag. `at`: their place in the file."""
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(f"byte {at}: {why}")
@@ -61,7 +62,7 @@ class Part:
 
     start_ns: int
     end_ns: int
-    at: int  # in the file
+    at: int  # its place in the file
     size: int
     is_chunk: bool
 
@@ -71,8 +72,8 @@ class _Loaded(NamedTuple):
 
     view: memoryview
     entries: list[Entry]
-    cost: int  # in bytes of memory
-    damages: list[Damaged]  # what is left out
+    cost: int  # bytes of memory
+    damages: list[Damaged]  # why records of the part are left out
 
 
 @dataclass
@@ -131,25 +132,25 @@ def _decompressed(data: memoryview, compression: str, size: int, at: int) -> mem
     try:
         if compression == "zstd":
             zstandard = needed("zstandard")
-            told = zstandard.frame_content_size(data)
-            if told > size:  # memory is taken for as much as the frame says
-                raise Damaged(at, f"a chunk of {told} bytes, and {size} are promised")
+            claimed = zstandard.frame_content_size(data)
+            if claimed > size:  # the library takes as much memory as the frame claims to need
+                raise Damaged(at, f"a chunk of {claimed} bytes, and {size} are promised")
             return memoryview(zstandard.ZstdDecompressor().decompress(data, max_output_size=size) if size else b"")
         if compression == "lz4":
             frame = needed("lz4.frame")
-            told = frame.get_frame_info(data)["content_size"]
-            if told > size:
-                raise Damaged(at, f"a chunk of {told} bytes, and {size} are promised")
+            claimed = frame.get_frame_info(data)["content_size"]
+            if claimed > size:
+                raise Damaged(at, f"a chunk of {claimed} bytes, and {size} are promised")
             return memoryview(frame.LZ4FrameDecompressor().decompress(data, max_length=size) if size else b"")
     except (BagError, MemoryError):
         raise
-    except Exception as error:  # of the libraries, each with classes of its own
+    except Exception as error:  # each library has error classes of its own
         raise Damaged(at, f"a chunk that {compression} does not read: {error}") from None
     raise Damaged(at, f"a chunk compressed by {compression!r}, which is not known")
 
 
 def chunk_beginning(view: memoryview, at: int, begin: int, end: int) -> memoryview:
-    """What can be decompressed of the records of a chunk whose end is missing."""
+    """The records of a chunk whose end is missing, as far as they can be decompressed."""
     if end - begin < _CHUNK.size:
         raise Damaged(at, "a chunk without its head")
     *_, size, _, length = _CHUNK.unpack_from(view, begin)
@@ -190,39 +191,39 @@ def message_at(view: memoryview, at: int, begin: int, end: int) -> Entry:
 
 
 class Catalog:
-    """The schemas and channels seen so far. Of those with one number the first counts."""
+    """The schemas and channels seen so far. If several have one number, the first one counts."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, Any] = {}
-        self._waiting: dict[int, tuple[Any, int]] = {}  # channels whose schema has not come, with their places
+        self._waiting: dict[int, tuple[Any, int]] = {}  # channels whose schema was not read yet, with their places
         self.channels: dict[int, McapChannel] = {}
 
     def add(self, opcode: int, view: memoryview, at: int, begin: int, end: int) -> None:
-        """A Schema or Channel record; others do nothing."""
+        """Adds a Schema or Channel record; ignores other records."""
         if opcode == SCHEMA:
             self.add_schema(_small("Schema", view, at, begin, end))
         elif opcode == CHANNEL:
             self.add_channel(_small("Channel", view, at, begin, end), at)
 
     def add_summary(self, summary: Any) -> None:
-        """The schemas and channels that a summary of the library repeats."""
+        """Adds the schemas and channels that a summary of the library repeats."""
         for schema in summary.schemas.values():
             self.add_schema(schema)
         for channel in summary.channels.values():
             self.add_channel(channel, 0)
 
     def without_schema(self) -> list[Damaged]:
-        """The channels whose schema never came: it was in a chunk that is damaged."""
+        """The channels without a schema: their schema was in a damaged chunk."""
         return [Damaged(at, f"the channel {channel.topic} has no schema") for channel, at in self._waiting.values()]
 
     def add_schema(self, schema: Any) -> None:
-        """A schema of the library."""
+        """Adds a schema of the library."""
         self._schemas.setdefault(schema.id, schema)
         for channel, at in [each for each in self._waiting.values() if each[0].schema_id == schema.id]:
             self.add_channel(channel, at)
 
     def add_channel(self, channel: Any, at: int) -> None:
-        """A channel of the library. It is known as soon as its schema is."""
+        """Adds a channel of the library, which is usable as soon as its schema is known."""
         schema = self._schemas.get(channel.schema_id)
         if schema is None and channel.schema_id != 0:
             if channel.id not in self.channels:
@@ -243,8 +244,8 @@ class Catalog:
 
 
 def _times(parts: list[Part]) -> tuple[int, int] | None:
-    """Of the first and last message."""
-    with_messages = [part for part in parts if part.end_ns]  # an empty chunk says 0
+    """The times of the first and last message."""
+    with_messages = [part for part in parts if part.end_ns]  # the times of an empty chunk are 0
     if not with_messages:
         return (0, 0) if parts else None
     return min(part.start_ns for part in with_messages), max(part.end_ns for part in with_messages)
@@ -257,8 +258,8 @@ class McapFile:
     """One MCAP file, open for reading."""
 
     def __init__(self, path: Path, walk: bool = False, visit: Visitor = lambda *record: None) -> None:
-        """`walk`: read all records, also if there is a summary; `visit` is then called with the file and each: opcode, place, begin and end of its body and, of
-        a chunk that can be read, its messages."""
+        """`walk`: read all records, also if there is a summary. `visit` is then called for each record, with the file, the record's opcode, place,
+        begin and end of its body, and the messages if the record is a chunk that can be read."""
         self.path = path
         with path.open("rb") as file:
             self.size = path.stat().st_size
@@ -273,7 +274,7 @@ class McapFile:
             self.times: tuple[int, int] | None = None
             self.complete = True  # False: the file has no summary that fits, and was read to its last whole record
             self.damages: list[Damaged] = []
-            self._beginning = memoryview(b"")  # of the chunk that the file's end cut
+            self._beginning = memoryview(b"")  # the bytes of the chunk that the file's end cut
             self._beginning_at = -1
             self.compression: set[str] = set()
             if walk or not self._by_summary():
@@ -287,7 +288,7 @@ class McapFile:
         return self.catalog.channels
 
     def close(self) -> None:
-        """Ends the mapping as soon as nobody has a view of it."""
+        """Ends the mapping as soon as there is no view of it any more."""
         self.view.release()
         try:
             self._map.close()
@@ -313,13 +314,14 @@ class McapFile:
             return None
 
     def _by_summary(self) -> bool:
-        """Whether a summary was there that names everything. Its gaps are walked: messages outside of chunks are in no index."""
+        """Reads the summary. False: there is none, or it leaves something out. Between the chunks that it names all records are read, because
+        messages outside of chunks are in no index."""
         summary = self.summary()
         if summary is None or summary.statistics is None:
             return False
-        told = summary.statistics
+        statistics = summary.statistics
         indexes = sorted(summary.chunk_indexes, key=lambda index: index.chunk_start_offset)
-        if len(indexes) != told.chunk_count or len(summary.channels) != told.channel_count:
+        if len(indexes) != statistics.chunk_count or len(summary.channels) != statistics.channel_count:
             return False
         parts, catalog = [], Catalog()
         at = len(MAGIC)
@@ -341,7 +343,7 @@ class McapFile:
         if catalog.without_schema():
             return False
         self.parts, self.catalog = parts, catalog
-        self.counts = {channel: count for channel, count in told.channel_message_counts.items() if count}
+        self.counts = {channel: count for channel, count in statistics.channel_message_counts.items() if count}
         self.times = _times(parts)  # rosbag2's statistics have been wrong
         return True
 
@@ -359,14 +361,14 @@ class McapFile:
         return [Part(min(times), max(times), begin, end - begin, False)] if times else []
 
     def _by_walking(self, visit: Visitor) -> None:
-        """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read, or whose CRC is wrong, is left out; where a record's length is wrong
-        the walk goes on with the chunks that a summary names, else with the part of the last chunk that is there. Schemas and channels that were in
-        a damaged chunk are those that the summary repeats."""
+        """Reads all records of a file that was cut or has no summary. Leaves out a chunk that cannot be read or whose CRC is wrong. Behind a record
+        with a wrong length, goes on with the chunks that a summary names; without a summary, with the beginning of the last chunk. Takes schemas and
+        channels that were in a damaged chunk from the summary, which repeats them."""
         self.complete = False
         self.parts, self.catalog, self.counts, self.compression = [], Catalog(), {}, set()
-        run: list[Entry] = []  # of the messages outside of chunks since the last chunk
+        run: list[Entry] = []  # the messages outside of chunks since the last chunk
         run_at = last = len(MAGIC)
-        ended = False  # the data section, behind which the summary repeats schemas and channels
+        ended = False  # the data section has ended: behind it the summary repeats schemas and channels
         found: list[Part] = self.parts
 
         def add(entries: list[Entry], begin: int, end: int, is_chunk: bool) -> None:
@@ -421,7 +423,7 @@ class McapFile:
         self.times = _times(found)
 
     def _chunks_beyond(self, at: int, summary: Any) -> list[tuple[int, int]]:
-        """The chunks from a damaged place on, which the summary knows."""
+        """The chunks behind a damaged place, by the summary."""
         places = (
             (index.chunk_start_offset, index.chunk_start_offset + index.chunk_length) for index in summary.chunk_indexes
         )
@@ -453,7 +455,7 @@ class McapFile:
     def read(
         self, part: Part, catalog: Catalog | None = None, check_crc: bool = False
     ) -> tuple[memoryview, list[Entry]]:
-        """The bytes of a part, and its messages in the order of the file. `catalog` gets schemas and channels of a chunk."""
+        """Reads a part: its bytes, and its messages in the order of the file. `catalog` gets the schemas and channels of a chunk."""
         view, begin, end, base = self.view, part.at, part.at + part.size, 0
         if part.at == self._beginning_at:
             view, begin, end = self._beginning, 0, len(self._beginning)
@@ -480,8 +482,8 @@ class McapFile:
         first: Collection[int] = (),
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[tuple[Entry, memoryview]]:
-        """Messages with start_ns <= time < stop_ns in the order of their times; of those with one time, the channels of `first`
-        come first. The next part is read ahead, in another thread. `on_damage` gets what cannot be read, which is then left out."""
+        """Messages with start_ns <= time < stop_ns in the order of their times. Of messages with the same time those of the channels `first` come
+        first. Another thread reads the next part ahead. Parts that cannot be read are left out, and `on_damage` is called for each."""
         parts = sorted(
             (
                 part
@@ -519,11 +521,12 @@ class McapFile:
             return _Loaded(view, entries, cost, left_out)
 
         heads: list[tuple[int, bool, int, int]] = []  # (time, not first, part, next entry)
-        loaded: dict[int, _Loaded] = {}  # parts of heads; others of heads are read again when their turn comes
+        # Parts of `heads` that are in memory; the others are read again when their turn comes.
+        loaded: dict[int, _Loaded] = {}
         kept = 0  # the sum of their costs
 
         def keep(number: int, part: _Loaded) -> None:
-            """Those whose turn comes last make room."""
+            """Drops the parts whose turn comes last."""
             nonlocal kept
             loaded[number] = part
             kept += part.cost
@@ -548,7 +551,7 @@ class McapFile:
                         head = found.entries[0]
                         heapq.heappush(heads, (head.time_ns, head.channel not in first, number - 1, 0))
                         keep(number - 1, found)
-                    del found  # it may have made room already
+                    del found  # it may have been dropped already
                 if not heads:
                     continue
                 *_, which, index = heapq.heappop(heads)

@@ -14,15 +14,15 @@ import baton
 
 from .bag_errors import BagError
 
-if TYPE_CHECKING:  # a recorder needs none of the libraries that a player needs
+if TYPE_CHECKING:  # imported late: a recorder does not need the libraries of a player
     from .play_player import Player
     from .record_process import Recorder
 
 PACKAGE = "rosbag2_interfaces"
-_SNAPSHOT_S = 60.0  # then the client hears that there is none
+_SNAPSHOT_S = 60.0  # how long a snapshot may take; afterwards the response says that there is none
 _SECOND_NS = 10**9
 
-_Handlers = Mapping[str, tuple[str, Callable[[Any, Any], object]]]  # by service: its type, and what it does
+_Handlers = Mapping[str, tuple[str, Callable[[Any, Any], object]]]  # by service: its type and its handler
 
 
 class Services:
@@ -68,7 +68,8 @@ def _does(action: Callable[[], object]) -> Callable[[Any, Any], None]:
 
 
 def of_recorder(recorder: Recorder) -> _Handlers:
-    """Each response comes when its command is obeyed, so a client may publish at once what it wants to be in the bag, or not in it."""
+    """A recorder's services. Each responds after its command is obeyed. So messages that a client publishes after the response of `resume` are in the
+    bag, and those after the response of `pause` are not."""
 
     def toggle() -> None:
         recorder.resume() if recorder.state().paused else recorder.pause()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing bags: an MCAP file, a folder of rosbag2, a bag of ROS 1, by the libraries.
+"""Writes bags with the libraries: an MCAP file, a folder of rosbag2, a bag of ROS 1.
 
-A bag is written beside its place, in a folder whose name has `.partial`, and gets its own name when it is whole. Nothing that exists is overwritten,
-and what fails leaves nothing behind.
+A bag is written beside its place, in a folder whose name has `.partial`, and gets its own name when it is whole. No existing file is overwritten, and
+a failure leaves no file behind.
 
 Thread rules: a Sink belongs to one thread.
 """
@@ -33,7 +33,7 @@ COMPRESSIONS = {MCAP: ("none", "zstd", "lz4"), ROSBAG2: ("none", "zstd"), BAG1: 
 
 
 def format_of(path: Path) -> str:
-    """What a bag of this name is: *.mcap, *.bag, or a folder of rosbag2."""
+    """The form of a bag with this name: *.mcap, *.bag, or a folder of rosbag2."""
     if path.suffix in (".db3", ".gz", ".zst", ".yaml"):
         raise BagError(
             f"{path}: write *.mcap, *.bag, or a folder for rosbag2 (--storage sqlite3 makes the .db3 inside)"
@@ -48,18 +48,18 @@ def _standard(encoding: str) -> Any:
 
 
 def _full(name: str) -> str:
-    """As rosbags has a type."""
+    """rosbags' name of a type."""
     return name.replace("/", "/msg/", 1)
 
 
 def _ros2_name(name: str) -> str:
-    """As ROS 2 has a type; that of a service's events is one of "srv"."""
+    """ROS 2's name of a type; the events of a service are of "srv"."""
     return name.replace("/", "/srv/" if name.endswith("_Event") else "/msg/", 1)
 
 
 def definition_for(topic: BagTopic, encoding: str) -> tuple[str, str]:
-    """The definition of a topic's type in the other world, or in its own, and the hash that bags keep with it: an MD5 of ROS 1, a RIHS01 of ROS 2.
-    The other world's own definition is taken if it means the same message for Baton."""
+    """The definition of a topic's type for ROS 1 or ROS 2, and the hash that bags keep with it: an MD5 of ROS 1, a RIHS01 of ROS 2. If the bag is of
+    the other ROS, the wanted ROS's own definition is taken, provided that it means the same message for Baton."""
     if topic.encoding == encoding and topic.definition is not None and topic.digest:
         return topic.definition, topic.digest
     name = _full(topic.type_name)
@@ -79,7 +79,7 @@ def definition_for(topic: BagTopic, encoding: str) -> tuple[str, str]:
         return text, store.generate_msgdef(name)[1] if encoding == ROS1 else store.hash_rihs01(name)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # of the library's parser and its tables of types
+    except Exception as error:  # errors of the library's parser and its tables of types
         why = (
             str(error)
             if isinstance(error, BagError)
@@ -102,7 +102,7 @@ def _store_of(topic: BagTopic) -> Any:
 
 
 def _with_header_of(store: Any, standard: Any) -> Any:
-    """The same types, with the other world's Header: ROS 1's has a number more."""
+    """The same types with the Header of the other ROS: ROS 1's Header has a sequence number."""
     typesys = needed("rosbags.typesys")
     changed = typesys.get_typestore(typesys.Stores.EMPTY)
     header = "std_msgs/msg/Header"
@@ -111,7 +111,7 @@ def _with_header_of(store: Any, standard: Any) -> Any:
 
 
 def _latched_qos() -> list[Any]:
-    """What ROS 2 says in place of ROS 1's latching."""
+    """The QoS of ROS 2 that corresponds to ROS 1's latching."""
     rosbags = needed("rosbags.interfaces")
     for_ever = rosbags.QosTime(2147483647, 4294967295)
     return [
@@ -130,11 +130,11 @@ def _latched_qos() -> list[Any]:
 
 
 class Unconvertible(BagError):
-    """A message that is none of its type, so it has no form in another encoding. Nothing of it was written."""
+    """A message whose bytes do not fit its type, so it has no form in another encoding. None of its bytes were written."""
 
 
 class Sink:
-    """A bag that is written."""
+    """A bag that is being written."""
 
     encoding = CDR
 
@@ -161,7 +161,7 @@ class Sink:
             self._write(self._known[topic], message, data)
         except (BagError, OSError, MemoryError):
             raise
-        except Exception as error:  # of the libraries, for a time that the form cannot have
+        except Exception as error:  # errors of the libraries: a time that the form cannot have
             raise BagError(f"{topic.name}: a message of time {message.time_ns} ns cannot be written: {error}") from None
 
     def add(self, topic: BagTopic) -> None:
@@ -170,7 +170,7 @@ class Sink:
             self._known[topic] = self._connection(topic)
 
     def _connection(self, topic: BagTopic) -> Any:
-        """The connection of a topic; topics of several bags that are the same share one."""
+        """The connection of a topic. Equal topics of several bags share a connection."""
         if topic.encoding not in (CDR, ROS1, SFM):
             raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be converted")
         as_cdr = replace(topic, encoding=CDR) if topic.encoding == SFM else topic
@@ -189,14 +189,14 @@ class Sink:
         raise NotImplementedError
 
     def add_extra(self, extra: Any) -> None:
-        """An attachment or metadata of an MCAP file; others have no place for them."""
+        """Adds an attachment or metadata of an MCAP file. Other forms of bags have no place for them."""
 
     def close(self) -> None:
-        """Ends the bag, which is whole then."""
+        """Completes the bag."""
         raise NotImplementedError
 
     def abort(self) -> None:
-        """Closes its files; it stays partial."""
+        """Closes the files of a bag that stays partial."""
         raise NotImplementedError
 
 
@@ -341,7 +341,7 @@ class NewBag:
         """Gives the whole bag its name, unless somebody took the name meanwhile."""
         try:
             if self._partial.is_dir():
-                self.path.mkdir()  # fails if there is one; an empty folder is then replaced
+                self.path.mkdir()  # fails if the name exists; os.rename() replaces this empty folder
                 os.rename(self._partial, self.path)
             else:
                 os.link(self._partial, self.path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any bag as one list of topics and one stream of messages: MCAP files and rosbag2's folders of them by bag_mcap.py; rosbag2's SQLite files,
-ROS 1's bags, and what rosbag2 compressed itself, by the library `rosbags` and bag_decompression.py.
+"""Any bag as one list of topics and one stream of messages. bag_mcap.py reads MCAP files, and rosbag2's folders of them; the library `rosbags` and
+bag_decompression.py read rosbag2's SQLite files, ROS 1's bags, and files and messages that rosbag2 compressed.
 
 Thread rules: a Bag belongs to one thread.
 """
@@ -29,14 +29,14 @@ CDR, ROS1, SFM = "cdr", "ros1", "baton_sfm"
 
 @dataclass(eq=False)
 class BagTopic:
-    """A topic of a bag with its type. Topics with messages of two types are two of these."""
+    """A topic of a bag with its type. If messages of a topic have two types, there are two BagTopics."""
 
     name: str
     type_name: str  # package/Name
     definition: str | None  # the full text of a .msg; None: the bag has none
-    encoding: str  # of its messages: CDR, ROS1, SFM, or another one, which is neither played nor converted
-    offered: list[Any] = field(default_factory=list)  # the publishers' QoS, as the library has it
-    latching: bool = False  # of ROS 1
+    encoding: str  # CDR, ROS1, SFM, or another one, whose messages are neither played nor converted
+    offered: list[Any] = field(default_factory=list)  # the publishers' QoS, in the library's class
+    latching: bool = False  # ROS 1's latching
     count: int = 0
     digest: str = ""  # an MD5 of ROS 1 or a RIHS01 of ROS 2, if the bag has it
 
@@ -68,7 +68,7 @@ class Bag:
         self.count = 0
         self.files: list[Path] = [path]
         self.compression = ""
-        self.damage = ""  # why the bag is read only up to some place
+        self.damage = ""  # why the rest of the bag cannot be read; empty: nothing is wrong
 
     @property
     def size_bytes(self) -> int:
@@ -81,12 +81,12 @@ class Bag:
         stop_ns: int | None = None,
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[BagMessage]:
-        """The messages with start_ns <= time < stop_ns, by time; of one time, those of latched topics first. `on_damage` gets what cannot be
-        read; without it that raises Damaged."""
+        """The messages with start_ns <= time < stop_ns, in the order of their times; of messages with the same time those of latched topics first.
+        `on_damage` is called for each part that cannot be read; without it, such a part raises Damaged."""
         raise NotImplementedError
 
     def extras(self) -> Iterator[Any]:
-        """What an MCAP file has beside messages: attachments and metadata, as the library has them."""
+        """The attachments and metadata of an MCAP file, in the library's classes."""
         return iter(())
 
     def close(self) -> None:
@@ -100,12 +100,12 @@ class Bag:
 
 
 def absolute(name: str) -> str:
-    """A topic's name with the slash in front that some bags, and people, leave out."""
+    """A topic's name with a leading slash, which some bags and users leave out."""
     return name if name.startswith("/") else f"/{name}"
 
 
 def chosen(topics: Iterable[BagTopic], wanted: Collection[str] = (), unwanted: Collection[str] = ()) -> list[BagTopic]:
-    """The topics that a pattern of `wanted` matches (all, if there is none), and none of `unwanted`."""
+    """The topics that a pattern of `wanted` matches (all topics without patterns), and no pattern of `unwanted`."""
 
     def among(topic: BagTopic, patterns: Collection[str]) -> bool:
         name = absolute(topic.name)
@@ -115,7 +115,7 @@ def chosen(topics: Iterable[BagTopic], wanted: Collection[str] = (), unwanted: C
 
 
 def open_bag(path: Path | str, walk: bool = False) -> Bag:
-    """Opens a bag. Raises BagError if it is none, and OSError. `walk`: trust no summary of an MCAP file, read all of its records."""
+    """Opens a bag. Raises BagError if the file is no bag, and OSError. `walk`: read all records of an MCAP file, even if it has a summary."""
     path = Path(path)
     if not path.exists():
         raise BagError(f"{path} does not exist")
@@ -175,12 +175,12 @@ def offered_qos(text: Any) -> list[Any]:
     metadata = needed("rosbags.rosbag2.metadata")
     try:
         return sound_qos(metadata.parse_qos(text))
-    except Exception:  # of a damaged text; the library has no one class for it
+    except Exception:  # a damaged text raises errors of many classes
         return []
 
 
 def sound_qos(profiles: Iterable[Any]) -> list[Any]:
-    """Those of the library's profiles whose depth is a number, which it does not look at."""
+    """The library's profiles whose depth is a number: the library does not check it."""
     return [qos for qos in profiles if isinstance(qos.depth, int)]
 
 
@@ -190,7 +190,7 @@ def _text_of_idl(name: str, idl: str) -> str | None:
         return _read_idl(name, idl)
     except (BagError, OSError, MemoryError):
         raise
-    except Exception:  # of the library's parser
+    except Exception:  # errors of the library's parser
         return None
 
 
@@ -213,8 +213,8 @@ def short_name(name: str) -> str:
 
 
 def _by_time(files: list[tuple[int, Callable[[], Iterator[BagMessage]]]]) -> Iterator[BagMessage]:
-    """The messages of several files, each with the time of its first message. A file is read from that time on, so that a recording of many files
-    keeps the chunks of few in memory."""
+    """The messages of several files, given with the time of their first message. A file is opened only at this time, so that the chunks of few files
+    are in memory at once."""
     waiting = deque(sorted(files, key=lambda file: file[0]))
     heads: list[tuple[int, bool, int, BagMessage, Iterator[BagMessage]]] = []
 
@@ -317,8 +317,8 @@ class _McapBag(Bag):
 
 
 class _LibraryBag(Bag):
-    """A bag that the library rosbags reads. The files of a folder that is not compressed are opened one by one: where metadata.yaml does not fit to
-    them, which happens, the library's reader of folders leaves messages out and says nothing."""
+    """A bag that the library rosbags reads. The files of a folder that is not compressed are opened one by one: if metadata.yaml does not fit the
+    files, the library's reader of folders leaves messages out without an error."""
 
     def __init__(self, path: Path) -> None:
         is1 = path.suffix == ".bag" or (path.is_file() and _begins(path, b"#ROSBAG V"))
@@ -356,7 +356,7 @@ class _LibraryBag(Bag):
         except OSError:
             self.close()
             raise
-        except Exception as error:  # damaged bytes: errors of many classes, also of memory for what they say
+        except Exception as error:  # damaged bytes raise errors of many classes, MemoryError among them
             self.close()
             raise BagError(f"{path} cannot be read: {str(error) or repr(error)}") from None
         self.topics = sorted(self._topics.values(), key=lambda topic: (topic.name, topic.type_name))
@@ -409,7 +409,7 @@ class _LibraryBag(Bag):
         on_damage: Callable[[Damaged], object] | None,
     ) -> Iterator[BagMessage]:
         wanted = [each for each in reader.connections if topics is None or known[each.id] in topics]
-        if not wanted:  # the library takes an empty list for all
+        if not wanted:  # for the library an empty list means all
             return
         try:
             for connection, time_ns, data in reader.messages(wanted, start_ns, stop_ns):
@@ -417,7 +417,7 @@ class _LibraryBag(Bag):
                 yield BagMessage(known[connection.id], time_ns, plain, time_ns, 0)
         except OSError:
             raise
-        except Exception as error:  # of the library, for damaged bytes
+        except Exception as error:  # errors of the library for damaged bytes
             damaged = Damaged(0, f"{self.path} cannot be read to its end: {str(error) or repr(error)}")
             if on_damage is None:
                 raise damaged from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pixels of sensor_msgs/Image and CompressedImage, as pictures of Pillow. Messages are of other processes: no size in them is believed."""
+"""The pixels of sensor_msgs/Image and CompressedImage, as pictures of Pillow. Other processes write the messages, so each size in them is checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from .bag_errors import BagError, needed
 
 IMAGE, COMPRESSED = "sensor_msgs/Image", "sensor_msgs/CompressedImage"
-MOST_PIXELS = 1 << 26  # of a compressed image; of others the message has each pixel
+MOST_PIXELS = 1 << 26  # the most pixels of a compressed image; other messages have all their pixels themselves
 # Of each encoding: the type of a value, the values of a pixel, and their order as red, green, blue, alpha.
 _ENCODINGS: dict[str, tuple[str, int, list[int]]] = {
     "rgb8": ("u1", 3, [0, 1, 2]),
@@ -36,7 +36,7 @@ _DEPTH_HEADER = struct.Struct("<iff")  # of compressed_depth_image_transport: it
 
 
 class ImageError(ValueError):
-    """A message that is no picture, with the reason."""
+    """A message that cannot be shown as a picture, with the reason."""
 
 
 def library(module: str) -> Any:
@@ -68,7 +68,7 @@ def _opened(data: bytes, form: str, forms: tuple[str, ...]) -> Any:
         picture.load()
     except (ImageError, MemoryError):
         raise
-    except Exception as error:  # of Pillow, for damaged bytes: errors of many classes
+    except Exception as error:  # Pillow raises errors of many classes for damaged bytes
         raise ImageError(f"the message has no {' or '.join(forms)} ({form!r}): {error}") from None
     return picture
 
@@ -156,7 +156,7 @@ def _blurred(values: Any) -> Any:
 
 
 def _scaled(values: Any) -> Any:
-    """From the least finite value, 0, to the greatest, 255. What is not finite is 0."""
+    """Scales values so that the least finite one is 0 and the greatest one is 255. Values that are not finite become 0."""
     finite = np.isfinite(values)
     least, greatest = (values[finite].min(), values[finite].max()) if finite.any() else (0, 0)
     span = float(greatest) - float(least)

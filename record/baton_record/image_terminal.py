@@ -24,13 +24,13 @@ BLOCKS, KITTY, SIXEL = "blocks", "kitty", "sixel"
 FORMS = (BLOCKS, KITTY, SIXEL)
 _ANSWER_S = 0.5
 _CELL = (8, 16)  # pixels, where the terminal does not say
-# Two questions: can kitty's protocol, and what are you? Every terminal answers the second.
+# Two questions: whether the terminal has kitty's protocol, and its device attributes. Every terminal answers the second one.
 _QUESTION = "\x1b_Gi=1,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c"
 _ATTRIBUTES = re.compile(r"\x1b\[\?([\d;]*)c")
 
 
 def form_of(answer: str) -> str:
-    """What a terminal can show that has answered this."""
+    """The form of pictures that a terminal with this answer can show."""
     attributes = _ATTRIBUTES.search(answer)
     if "\x1b_Gi=1;OK" in answer:
         return KITTY
@@ -38,7 +38,7 @@ def form_of(answer: str) -> str:
 
 
 def ask() -> str:
-    """The form that this process's terminal shows."""
+    """The form of pictures that this process's terminal can show."""
     answer = ""
     with Keys(sys.stdout.isatty()) as terminal:
         if terminal.there:

@@ -42,7 +42,7 @@ def _whole(nanoseconds: float) -> int:
 
 
 class Timeline:
-    """Which moment of the steady clock belongs to which moment of the bag."""
+    """Converts between moments of the steady clock and moments of the bag."""
 
     def __init__(self, bag_ns: int, now_ns: int, rate: float) -> None:
         self._rate = rate
@@ -61,11 +61,11 @@ class Timeline:
         self._rate = rate
 
     def moment(self, bag_ns: int) -> int:
-        """When the bag is at `bag_ns`."""
+        """The moment of the steady clock at which the bag is at `bag_ns`."""
         return self._now_ns + _whole((bag_ns - self._bag_ns) / self._rate)
 
     def position(self, now_ns: int) -> int:
-        """Where the bag is."""
+        """The moment of the bag at a moment of the steady clock."""
         return self._bag_ns + _whole((now_ns - self._now_ns) * self._rate)
 
 
@@ -81,15 +81,16 @@ class SteadyTime:
 
 
 class Player:
-    """Publishes what a bag holds.
+    """Publishes the messages of a bag.
 
         with baton.Player("drive.mcap", rate=0.5) as player:
             player.play()
 
     `start` and `duration`: seconds of the bag. `topics`, `exclude`: patterns such as "/camera/*". `remap`: other names for topics. `qos`: for
     topics by their names in the bag, arguments of baton.QoS that replace the recorded ones. `clock`: publish /clock so many times a second, for
-    nodes that follow simulated time. `service_requests`: recorded requests are sent to the servers that are there now: those of the events of the
-    "service", or of the "client". Without it the events are published as any message. `node`: publish from this node, else from one of the player's own."""
+    nodes that follow simulated time. `service_requests`: "service" or "client": recorded requests are sent to the present servers; they are taken
+    from the events that the recorded servers, or clients, published. Without it the events are published as any message. `node`: publish from this
+    node, else from one of the player's own."""
 
     def __init__(
         self,
@@ -123,12 +124,12 @@ class Player:
         self._condition = threading.Condition()
         self._loop = loop
         self._paused = paused
-        self._steps = 0  # that are asked for
-        self._stepping = False  # the next message is one of them
+        self._steps = 0  # how many more messages a paused player is asked to publish
+        self._stepping = False  # the next message is published for such a step
         self._stopped = False
         self._playing: int | None = None  # the thread that is in play()
         self._closes = False  # close() was called within play()
-        self._target_ns: int | None = None  # where seek() leads
+        self._target_ns: int | None = None  # the moment to which seek() was called
         self._published = 0
         self._skipped: set[str] = set()
         self.bag = bag if isinstance(bag, Bag) else open_bag(bag)
@@ -191,7 +192,7 @@ class Player:
             self._skipped.add(about)
             self._on_skip(sentence)
 
-    # --- what a program reads and does meanwhile
+    # --- for a program, while play() runs in another thread
 
     @property
     def topics(self) -> list[BagTopic]:
@@ -200,7 +201,7 @@ class Player:
 
     @property
     def published(self) -> int:
-        """Messages so far."""
+        """How many messages were published so far."""
         return self._published
 
     @property
@@ -248,13 +249,14 @@ class Player:
                 self._condition.notify_all()
 
     def step(self, messages: int = 1) -> None:
-        """While it is paused: publishes the next messages at once."""
+        """Publishes the next `messages` messages at once, if the player is paused. Does not wait."""
         with self._condition:
             self._steps += messages if self._paused else 0
             self._condition.notify_all()
 
     def burst(self, messages: int = 0) -> int:
-        """The same, and waits for them. 0: all that follow. Returns how many were published: none unless it is paused within play()."""
+        """As step(), and waits until they are published. 0: all messages that follow. Returns how many were published: 0 unless a thread is in play()
+        and the player is paused."""
         with self._condition:
             if not self._paused or self._playing is None:
                 return 0
@@ -267,7 +269,7 @@ class Player:
             return self._published - before
 
     def seek(self, seconds: float) -> None:
-        """Goes to a moment, in seconds since the bag's beginning. What latched topics held there is published at once."""
+        """Goes to a moment, in seconds since the bag's beginning. The messages that latched topics held at that moment are published at once."""
         check_number("seconds", seconds, least=-math.inf)
         with self._condition:
             moment = self.bag.start_ns + _whole(seconds * _SECOND_NS)

@@ -16,21 +16,21 @@ from .bag_source import CDR, BagTopic, absolute
 from .bag_types import class_of
 
 _END = "/_service_event"
-# service_msgs/msg/ServiceEventInfo: which events have the requests, by the end that published them.
+# The events that have the requests, by the end that published them: constants of service_msgs/msg/ServiceEventInfo.
 SOURCES = {"service": 1, "client": 0}
 
 
 def service_of(topic: BagTopic) -> str | None:
-    """The service whose calls the topic has, if it has a service's."""
+    """The name of the service whose events the topic has; None for other topics."""
     name = absolute(topic.name)
     return name.removesuffix(_END) if name.endswith(_END) and topic.type_name.endswith("_Event") else None
 
 
 class ServiceRequests:
-    """In place of a publisher of the topic."""
+    """Takes the place of a publisher of the topic: sends the request of each event."""
 
     def __init__(self, node: baton.Node, topic: BagTopic, service: str, source: str) -> None:
-        """`service`: the name to call. `source`: a key of SOURCES; a bag may have what both ends published. Raises BagError."""
+        """`service`: the name to call. `source`: a key of SOURCES, because a bag may have the events of both ends. Raises BagError."""
         if topic.encoding != CDR or topic.definition is None:
             raise BagError(
                 f"{topic.name}: requests are sent again from bags of ROS 2 with definitions of their types alone"
@@ -48,7 +48,7 @@ class ServiceRequests:
         self._store = typesys.get_typestore(typesys.Stores.EMPTY)
         try:
             self._store.register(typesys.get_types_from_msg(topic.definition, topic.type_name))
-        except Exception as error:  # of the library, which has no one class for a definition that it cannot read
+        except Exception as error:  # the library raises errors of many classes for a definition that it cannot read
             raise BagError(f"{topic.name}: the definition of {topic.type_name} cannot be read: {error}") from None
         self._client = node.client(service, type("Service", (), halves))
         self.service = service
@@ -59,25 +59,25 @@ class ServiceRequests:
         return int(self._client.available())
 
     def wait_for_all_acked(self, timeout: float) -> bool:
-        """A request is delivered, or send() raises QueueFull."""
+        """Does nothing: a request was delivered, or send() raised QueueFull."""
         return True
 
     def send(self, data: Any) -> bool:
-        """Sends the request that an event of the bag has, and does not wait for the response. False: the event has none, or is of the other end.
-        Raises BagError for an event that cannot be read and without a server, and QueueFull."""
+        """Sends the request of an event, and does not wait for the response. False: the event has no request, or the other end published it. Raises
+        BagError if the event cannot be read or there is no server, and QueueFull."""
         try:
             event = self._store.deserialize_cdr(bytes(data), self._type)
             if event.info.event_type != self._kind or len(event.request) == 0:
                 return False
             request = event.request[0]
-        except Exception as error:  # of the library: errors of many classes for damaged bytes
+        except Exception as error:  # the library raises errors of many classes for damaged bytes
             raise BagError(f"{self._topic}: an event cannot be read, so it is left out: {error!r}") from None
         if not self._client.available():
             raise BagError(f"{self.service}: nobody serves it, so its requests are left out")
         try:
             self._client._begin(request)
         except baton.BatonError:
-            raise  # QueueFull: the player waits for room
+            raise  # the player waits for room after QueueFull
         except Exception as error:  # a value that the field cannot have
             raise BagError(f"{self._topic}: a request cannot be sent, so it is left out: {error!r}") from None
         self._client._end()

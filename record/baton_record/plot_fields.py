@@ -17,11 +17,11 @@ from baton_generator.model import Shape
 _TIMES = ("builtin_interfaces/Time", "builtin_interfaces/Duration", "time", "duration")
 _TEXTS = ("string", "wstring")
 _PART = re.compile(r"([A-Za-z]\w*)((?:\[\d+\])?)", re.ASCII)
-_NAMED = 12  # fields in an error
+_NAMED = 12  # how many fields an error names
 
 
 class FieldError(ValueError):
-    """A field that is no number, with the fields that are."""
+    """A field that is no number. The text names fields that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Field:
         return f"{self.topic}.{self.path}"
 
     def of(self, message: Any) -> float:
-        """The number; none (nan) if an array of the message has too few elements. Times are seconds."""
+        """The number; nan if an array of the message has too few elements. Times become seconds."""
         value = message
         for step in self.steps:
             if isinstance(step, str):
@@ -60,7 +60,7 @@ def seconds_of(value: Any) -> float:
 
 
 def split(name: str) -> tuple[str, str]:
-    """TOPIC.FIELD: no topic has a dot in its name. The field may be empty."""
+    """Splits TOPIC.FIELD at the first dot: names of topics have no dots. The field may be empty."""
     topic, _, path = name.partition(".")
     return live.absolute(topic), path
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue", "bright_white", "bright_black")
 MARKS = "*+ox#@%&"
-_TICKS = 5  # lines between two labels of the axis, about
+_TICKS = 5  # about how many lines lie between two labels of the axis
 _LEAST = (30, 6)  # columns and rows
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # Unicode 13, section 21.1
 
@@ -102,7 +102,8 @@ def _path(
     with np.errstate(invalid="ignore", over="ignore"):
         y = (high / 2 - line.values / 2) / (high / 2 - low / 2) * (height - 1)
         near = np.isfinite(line.values) & (x >= -width) & (x <= width)
-        x, y = np.where(near, x, np.nan), np.clip(y, -height, 2 * height)  # what leaves the picture leaves it upright
+        # A line that leaves the picture is drawn to its edge.
+        x, y = np.where(near, x, np.nan), np.clip(y, -height, 2 * height)
     if not len(x):
         return np.empty(0, int), np.empty(0, int)
     steps = np.maximum(np.abs(np.diff(x)), np.abs(np.diff(y)))
@@ -119,13 +120,14 @@ def _path(
 
 
 def _value_labels(low: float, high: float, height: int) -> dict[int, str]:
-    """What stands left of the axis, by the row. As many digits as the labels need to differ."""
+    """The labels left of the axis, by row. They have as many digits as they need to differ."""
     rows = sorted({*range(0, height - _TICKS // 2, _TICKS), height - 1})
     share = [row / max(height - 1, 1) for row in rows]
     values = [high * (1 - each) + low * each for each in share]
     span = high / 2 - low / 2
     for digits in range(3, 17):
-        if 1e-3 <= span and max(abs(low), abs(high)) < 1e6:  # decimals of the span: no 9e-17 in place of 0
+        # Rounded to the span's decimals, so that 0 is not shown as 9e-17.
+        if 1e-3 <= span and max(abs(low), abs(high)) < 1e6:
             decimals = max(0, digits - 1 - math.floor(math.log10(span)))
             texts = [
                 f"{value:.{decimals}f}".rstrip("0").rstrip(".") if decimals else f"{value:.0f}" for value in values
@@ -139,7 +141,7 @@ def _value_labels(low: float, high: float, height: int) -> dict[int, str]:
 
 
 def _time_labels(seconds: float, width: int) -> str:
-    """Below the axis: how long ago."""
+    """The labels below the axis: how long ago the values came."""
     count = max(1, min(5, width // 12))
     text = ""
     for number in range(count):

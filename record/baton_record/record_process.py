@@ -55,23 +55,23 @@ class RecordedTopic:
     type_name: str
     messages: int
     bytes: int
-    missing: dict[str, int]  # not in the bag, by reason: the keys of REASONS
+    missing: dict[str, int]  # messages that are not in the bag, by reason (keys of REASONS)
 
 
 @dataclass(frozen=True)
 class RecordState:
-    """What a recording has done. The counts begin with it."""
+    """The progress of a recording. All counts begin at its start."""
 
     topics: tuple[RecordedTopic, ...]
-    notes: tuple[str, ...]  # what is selected and not recorded, and why
+    notes: tuple[str, ...]  # sentences: which selected topics are not recorded, and why
     files: int
     written_messages: int
     written_bytes: int
-    records_bytes: int  # what written_bytes would be without compression
-    queued_bytes: int  # that wait for the disk
-    kept_bytes: int  # of messages that wait for a snapshot
+    records_bytes: int  # written_bytes as it would be without compression
+    queued_bytes: int  # bytes that wait for the disk
+    kept_bytes: int  # bytes of messages that wait for a snapshot
     snapshots: int
-    free_bytes: int  # of the disk
+    free_bytes: int  # free space of the disk
     paused: bool
     failure: str | None  # why the recording ended early
     direct_bytes: int = 0  # of written_bytes, past the page cache
@@ -133,15 +133,15 @@ class Recorder:
         interval_s: float = 1.0,
         on_diagnostic: Callable[[str], object] | None = None,
     ) -> None:
-        """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
-        `services`, `all_services`: the calls of services whose servers or clients publish them (configure_introspection()).
-        `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
-        `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
-        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `direct`: large
-        arrays go from their memory to the disk, past the page cache (O_DIRECT); not with `compression` or `snapshot_s`. `raw_sfm`: messages as they
-        lie in memory, for Baton's own tools. `node_name`: of a node of
-        this program that stands for the recording in lists (None: a node baton_record is made). `interval_s`: between two states. `on_diagnostic` is called with
-        each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
+        """`directory`: the bag's new folder; it must not exist. Recorded are the topics named in `topics`, those whose whole name matches an
+        expression of `regex`, those with a message type of `types`, and the calls of `services` or of `all_services`, as far as servers or clients
+        publish their calls (configure_introspection()); but no topic that an expression of `exclude` matches. A file of `max_size_bytes` bytes or
+        `max_duration_s` seconds is followed by another one. At most `max_queue_bytes` wait for the disk. With `snapshot_s` nothing is written before
+        snapshot(): the messages of the last `snapshot_s` seconds, at most `max_queue_bytes`, are copied and kept in memory. `compression`: "zstd" or
+        "lz4", for each chunk. `crc`: writes checksums. `direct`: large arrays go from their memory to the disk, past the page cache (O_DIRECT);
+        not with `compression` or `snapshot_s`. `raw_sfm`: writes messages as they lie in memory, for Baton's own tools. `node_name`: a node of this
+        program that stands for the recording in lists (None: the recorder makes the node baton_record). `interval_s`: the time between two states.
+        `on_diagnostic` is called with each line for people, in a thread of its own; its exceptions are logged. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
             raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
         for name, value in (
@@ -189,14 +189,14 @@ class Recorder:
         self._keeps = snapshot_s is not None
         self._diagnostics: deque[str] = deque(maxlen=20)
         self._on_diagnostic = on_diagnostic
-        # In a session of its own: a Ctrl-C is for this process, which decides what it means.
+        # The recorder has a session of its own, so that Ctrl-C reaches only this process, which decides what to do.
         self._process = subprocess.Popen(
             [*command, "--", *topics],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            errors="replace",  # names of topics are other processes' bytes
+            errors="replace",  # names of topics come from other processes and may be any bytes
             start_new_session=True,
         )
         self._threads = [threading.Thread(target=read, daemon=True) for read in (self._read_states, self._read_errors)]
@@ -212,7 +212,7 @@ class Recorder:
 
     @property
     def pid(self) -> int:
-        """Of the process that records."""
+        """The id of the recording process."""
         return self._process.pid
 
     def state(self) -> RecordState:
@@ -271,11 +271,12 @@ class Recorder:
         return self.state()
 
     def end(self) -> None:
-        """Asks for the end, and does not wait: wait() tells when it has come. Afterwards stop() returns the last state."""
+        """Requests the end of the recording, and does not wait for it: wait() returns True when it has ended, and stop() then returns the last
+        state."""
         self._write("stop")
 
     def kill(self) -> None:
-        """Ends at once. The bag lacks its summary, and what waited for the disk."""
+        """Ends at once. The bag lacks its summary, and the messages that waited for the disk."""
         self._process.kill()
         self._process.wait()
 
@@ -288,7 +289,7 @@ class Recorder:
         self.stop()
 
     def _tell(self, command: str) -> None:
-        """Sends a command, and waits until it is obeyed or the recording has ended."""
+        """Sends a command, and waits until the recorder has obeyed it or has ended."""
         with self._changed:
             self._told += 1
             number = self._told
@@ -326,5 +327,6 @@ class Recorder:
             if self._on_diagnostic is not None and self._latest is not None:
                 try:
                     self._on_diagnostic(line.rstrip("\n"))
-                except Exception:  # of the program; a pipe that nobody reads would stop the recorder
+                # An exception of the program; the pipe must still be read, or the recorder would block.
+                except Exception:
                     _logger.exception("on_diagnostic raised an exception")

@@ -21,12 +21,12 @@ _DEPTHS = {"16UC1": 1000.0, "32FC1": 1.0}  # of REP 118: the units of a metre
 # By the numbers of sensor_msgs/PointField
 _VALUES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}
 
-# What is logged of a message: below which path of its topic, and which archetype.
+# The archetypes that are logged for a message, each with its path below the topic.
 Logged = Iterator[tuple[str, Any]]
 
 
 def converter(rerun: Any, topic: str, cls: Any, reduction: Reduction) -> Callable[[Any], Logged] | None:
-    """How messages of a topic are logged; None: the type has nothing that Rerun shows."""
+    """The function that converts messages of a topic; None: Rerun cannot show this type."""
     name = cls._struct.full_name
     if name == IMAGE and reduction.is_jpeg(topic):
         return lambda message: _jpeg(rerun, message, reduction.quality)

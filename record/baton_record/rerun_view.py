@@ -36,8 +36,8 @@ class _Topic:
 
 
 class RerunView:
-    """`save`: a file that does not exist. `connect`: rerun+http://HOST:PORT/proxy of a viewer. `spawn`: starts a viewer here. `topics`,
-    `max_rate`, `reduction` and `say` as of a View. All topics that match are subscribed: a viewer asks for none."""
+    """`save`: a file that does not exist. `connect`: rerun+http://HOST:PORT/proxy of a viewer. `spawn`: starts a viewer on this machine. `topics`,
+    `max_rate`, `reduction` and `say` as in View. Subscribes to all topics that match, because a viewer does not request topics."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class RerunView:
         self._node, self._max_rate, self._reduction = node, max_rate, reduction or Reduction()
         self._patterns = [absolute(each) for each in topics]
         self._report = Complaints(say).report
-        self._topics: dict[Key, _Topic | None] = {}  # None: it cannot be shown
+        self._topics: dict[Key, _Topic | None] = {}  # None: Rerun cannot show the type
         self._version = -1
         self._stopped = False
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -88,7 +88,7 @@ class RerunView:
     def close(self) -> None:
         """Ends the subscriptions, and writes what was logged."""
         self._topics.clear()
-        with contextlib.suppress(RuntimeError, ValueError, TimeoutError):  # a viewer that is gone
+        with contextlib.suppress(RuntimeError, ValueError, TimeoutError):  # the viewer has gone
             self._recording.flush(timeout_sec=5.0)
         self._recording.disconnect()
         self._close_pipe()
@@ -141,6 +141,6 @@ class RerunView:
             self._recording.set_time("time", timestamp=baton.info(message).source_time_ns * 1e-9)
             for below, archetype in topic.log(message):
                 self._recording.log(f"{topic.name}/{below}" if below else topic.name, archetype)
-        except Exception as error:  # of libraries, for values that another process chose: errors of many classes
+        except Exception as error:  # another process chose the values: libraries raise errors of many classes
             self._report(f"{topic.name}: a message is left out: {error}")
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clients of a view want: foxglove-sdk's listener."""
+"""The listener of foxglove-sdk: it gets the requests of a view's clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .view_publishing import Publishing
 
 
 class Clients:
-    """What clients want: the SDK calls on_...(). A listener's exception would be lost in the SDK, so each ends in report()."""
+    """Handles the requests of clients: the SDK calls on_...(). The SDK would swallow exceptions of these functions, so each is given to report()."""
 
     def __init__(
         self,
@@ -71,7 +71,8 @@ class Clients:
         return []
 
     def on_set_parameters(self, client: Any, parameters: list[Any], request: str | None = None) -> list[Any]:
-        """The new values follow by Parameters' `publish`, when their nodes have answered: this thread serves other clients, too."""
+        """Does not wait for the nodes, because this thread serves other clients, too: Parameters publishes the new values when the nodes have
+        answered."""
         with self._reported("parameters are not set"):
             self._parameters.set([(each.name, each.get_value()) for each in parameters])
         return []
@@ -88,5 +89,5 @@ class Clients:
             yield
         except click.ClickException as error:
             self._report(f"{what}: {error.message}")
-        except Exception as error:  # of values that a client has sent
+        except Exception as error:  # the values that a client sends may raise anything
             self._report(f"{what}: {error}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a view cannot do, said to its user and to the viewers, a bounded number of times."""
+"""Errors of a view for its user and for the viewers, with a bound for their number."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from baton_cli import live
 
-MOST_SAID = 1000  # different sentences on the terminal
-MOST_CHARACTERS = 500  # of each: clients choose the names in it
-MOST_UNSENT = 64  # sentences that wait for their way to the viewers
+MOST_SAID = 1000  # different sentences that are printed
+MOST_CHARACTERS = 500  # length of a sentence: clients choose the names in it
+MOST_UNSENT = 64  # sentences that are not sent to the viewers yet
 
 
 class ViewError(ValueError):
-    """What cannot be shown, published, set or called, with the reason."""
+    """A topic, parameter or service that cannot be shown, published, set or called, with the reason."""
 
 
 class Complaints:
@@ -37,7 +37,7 @@ class Complaints:
         self._say(sentence)
 
     def take_unsent(self, most: int) -> list[str]:
-        """The next sentences for the viewers, each once however often it was reported meanwhile."""
+        """The next sentences for the viewers. A sentence that was reported several times meanwhile is there once."""
         with self._lock:
             taken = list(self._unsent)[:most]
             for sentence in taken:

@@ -22,14 +22,15 @@ from baton_cli import live
 from baton_cli.verbs import param
 from baton_cli.verbs.service import services_of
 
-MOST_NODES = 1000  # with parameters
-MOST_PARAMETERS = 1000  # of a node
-MOST_VALUE_BYTES = 1 << 16  # of a parameter, as it is shown
-MOST_SETTING = 64  # that wait for their node
-_EVENTS = 1000  # unread ones: each only says which node is read again
+MOST_NODES = 1000  # nodes with parameters that are shown
+MOST_PARAMETERS = 1000  # parameters of one node that are shown
+MOST_VALUE_BYTES = 1 << 16  # size of one value that is shown
+MOST_SETTING = 64  # requests to set parameters that wait for their nodes
+_EVENTS = 1000  # queue length of events, each of which only names a node to read again
 _THREADS = 4
 _ANSWER_S = 2.0  # how long a node may take
-_AGAIN_S = 1.0  # between two readings of a node for clients that ask: events come in between
+# The least time between two readings of a node because of a client's request; an event is followed at once.
+_AGAIN_S = 1.0
 _FIRST_S = 1.0  # how long the first client waits for values
 _DOUBLES = (param.TYPES.index("double"), param.TYPES.index("double_array"))
 
@@ -48,9 +49,9 @@ class Parameters:
         self._node, self._sdk, self._settable = node, sdk, list(settable)
         self._publish, self._report = publish, report
         self._lock = threading.Lock()
-        # By node, and by the parameter's name: its type, its value, and what viewers get. None: the node has not answered.
+        # By node, then by the parameter's name: its type, its value, and the SDK's object for viewers. None: the node has not answered.
         self._values: dict[str, dict[str, tuple[int, Any, Any]] | None] = {}
-        self._reading: dict[str, bool] = {}  # the nodes that are read now; True: to be read again
+        self._reading: dict[str, bool] = {}  # the nodes that a thread is reading now; True: to be read again afterwards
         self._read_at: dict[str, float] = {}  # when the reading of a node ended
         self._awaited: dict[str, set[str]] = {}  # by node: parameters that viewers want to see again, changed or not
         self._setting = 0
@@ -61,12 +62,12 @@ class Parameters:
         self._events: Any = None
 
     def close(self) -> None:
-        """Waits for the nodes that are asked now."""
+        """Waits until the threads are done with the nodes that they are asking now."""
         self._threads.shutdown(cancel_futures=True)
         self._events = None
 
     def get(self, names: list[str]) -> list[Any]:
-        """The values that are known, all without names."""
+        """The known values of these parameters; without names, of all parameters."""
         first = not self._asked.is_set()
         self._asked.set()
         if first:
@@ -85,7 +86,7 @@ class Parameters:
         return [shown for name, shown in known if not names or name in wanted]
 
     def set(self, values: list[tuple[str, Any]]) -> None:
-        """Asks the nodes to set parameters, and reports refusals. The values that then hold are published."""
+        """Asks the nodes to set parameters, and reports refusals. Afterwards publishes the values that the parameters have."""
         by_node: dict[str, dict[str, Any]] = {}
         for full, value in values:
             node, dot, name = full.partition(".")
@@ -106,7 +107,7 @@ class Parameters:
                 self._report(f"{node}: parameters are not set: {MOST_SETTING} requests wait for nodes already")
 
     def follow(self) -> None:
-        """Looks which nodes have come, gone, or changed a parameter."""
+        """Finds the nodes that have come, gone, or changed a parameter since the last call."""
         if not self._asked.is_set():
             return
         try:
@@ -164,7 +165,7 @@ class Parameters:
             values = {}
             for name, value in zip(names, found, strict=False):
                 if not 0 < value.type < len(param.TYPES):
-                    continue  # undeclared meanwhile, or of a type that is none
+                    continue  # undeclared meanwhile, or with an unknown type number
                 plain = param.plain_value(value)
                 if _size(plain) > MOST_VALUE_BYTES:
                     self._report(f"{node}.{name} is not shown: it has more than {MOST_VALUE_BYTES} bytes")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of a view publish."""
+"""Publishes the messages that clients of a view send."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_cli import live
 from .view_errors import ViewError
 from .view_schemas import whole_cdr
 
-MOST_PUBLISHING = 256  # channels of clients, all together
+MOST_PUBLISHING = 256  # channels of all clients together
 
 
 class Publishing:
@@ -27,7 +27,7 @@ class Publishing:
         self._lock = threading.Lock()
         self._ends: dict[
             tuple[int, int], tuple[Any, bool]
-        ] = {}  # by client and its channel: a publisher, and whether CDR comes
+        ] = {}  # by client and its channel: a publisher, and whether the client sends CDR
 
     def begin(self, key: tuple[int, int], topic: str, schema: str, encoding: str) -> None:
         topic = live.absolute(topic)

@@ -21,7 +21,7 @@ CLOUD = "sensor_msgs/PointCloud2"
 
 @dataclass(frozen=True)
 class Reduced:
-    """`type_name`: of what the viewers get. `cdr`: makes it of a message."""
+    """`type_name`: the type that viewers get. `cdr`: converts a message to the CDR of this type."""
 
     type_name: str
     cdr: Callable[[Any], bytes]
@@ -29,7 +29,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Reduction:
-    """`jpeg`: patterns of topics whose images become JPEG, of this `quality` (1 to 95). `points`: of each cloud at most; None: all."""
+    """`jpeg`: patterns of topics whose images become JPEG of this `quality` (1 to 95). `points`: a cloud keeps at most so many; None: all."""
 
     jpeg: tuple[str, ...] = ()
     quality: int = 75
@@ -41,7 +41,7 @@ class Reduction:
     def of(self, topic: str, type_name: str) -> Reduced | None:
         """How the messages of a topic are made smaller; None: they stay as they are."""
         if type_name == IMAGE and self.is_jpeg(topic):
-            library("Image")  # what is missing is said before a message comes
+            library("Image")  # raises now if Pillow is missing, not at the first message
             return Reduced(COMPRESSED, lambda message: as_jpeg(message, self.quality))
         if type_name == CLOUD and self.points is not None:
             most = self.points
@@ -51,7 +51,7 @@ class Reduction:
 
 @functools.cache
 def _types() -> Any:
-    """ROS 2's messages in rosbags, whose codec writes what is made of a message."""
+    """ROS 2's messages in rosbags, whose codec writes the reduced messages."""
     from rosbags.typesys import Stores, get_typestore
 
     return get_typestore(Stores.ROS2_HUMBLE)
@@ -79,7 +79,7 @@ def as_jpeg(message: Any, quality: int) -> bytes:
 
 
 def points_of(message: Any, most: int | None) -> Any:
-    """The bytes of the points of a sensor_msgs/PointCloud2, a row for each; of more than `most` those that lie evenly in their order."""
+    """The bytes of the points of a sensor_msgs/PointCloud2, a row for each point. Of a larger cloud `most` points, evenly spaced."""
     width, height, step, row = message.width, message.height, message.point_step, message.row_step
     data = np.asarray(message.data)
     row = row or width * step

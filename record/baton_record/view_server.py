@@ -32,17 +32,18 @@ from .view_services import Services
 from .view_topics import LOOK_S, MOST_CHANNELS, Key, absolute, kept, pass_on, reader_qos, wait
 
 MOST_WAITING = 32  # messages for one client
-_MOST_NEWS = 4  # topics that come or go in one round: each is a message to each client, of which MOST_WAITING may wait
+# Topics that are added or removed in one round: each costs a message to each client, and at most MOST_WAITING messages may wait.
+_MOST_NEWS = 4
 
 
 @dataclass(eq=False)
 class _Topic:
-    """A topic that clients are offered."""
+    """A topic that is offered to clients."""
 
     name: str
     cls: Any
     channel: Any
-    depth: int  # of the subscription
+    depth: int  # the subscription's queue length
     latched: bool
     rate: float | None  # messages a second at most
     subscription: Any = None
@@ -51,9 +52,9 @@ class _Topic:
 
 
 class View:
-    """A server for viewers. `topics`: patterns of the names that clients are offered, all without one. `max_rate`: messages of a topic in a
-    second. `publish`, `call`, `settable`: patterns of the topics, services and parameters that clients may publish, call and set; none without
-    one. `reduction`: what is made smaller. `say` gets each sentence about what cannot be shown once; clients get it, too."""
+    """A server for viewers. `topics`: patterns of the topics that are offered to clients; without patterns all. `max_rate`: messages of a topic per
+    second. `publish`, `call`, `settable`: patterns of the topics, services and parameters that clients may publish, call and set; without patterns
+    none. `reduction`: which messages are made smaller. Each error is a sentence, which `say` gets once; clients get it, too."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class View:
             wait(self._woken, pass_on(self._topics.values(), self._pass_one))
 
     def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError):  # full: the thread wakes as it is
+        with contextlib.suppress(BlockingIOError):  # a full pipe wakes the thread as well
             os.write(self._waker, b"x")
 
     def _publish_parameters(self, parameters: list[Any]) -> None:
@@ -154,7 +155,7 @@ class View:
         news = 0
         for key in [*(self._topics.keys() - published.keys()), *sorted(published.keys() - self._topics.keys())]:
             if news == most_news:
-                return  # the version is not noted: the others follow in the next rounds
+                return  # the version is not noted, so the next rounds add and remove the others
             if key not in published:
                 self._withdraw(self._topics.pop(key))
                 news += 1
@@ -185,17 +186,18 @@ class View:
     def _withdraw(self, topic: _Topic) -> None:
         topic.subscription = None
         topic.channel.close()
-        self._sdk.channel._channels_by_id.pop(topic.channel.id(), None)  # the SDK would keep it for ever
+        self._sdk.channel._channels_by_id.pop(topic.channel.id(), None)  # else the SDK would keep the channel for ever
 
     def _follow_clients(self) -> None:
-        """Subscribes to what clients watch, and to nothing else."""
+        """Subscribes to the topics that clients watch, and ends all other subscriptions."""
         fresh = self._clients.take_fresh()
         for topic in self._topics.values():
             channel = topic.channel.id()
             if not self._clients.watched(channel):
                 topic.subscription = None
             elif topic.subscription is None or (topic.latched and channel in fresh):
-                topic.subscription = None  # another one: a client that comes late gets the latched messages, too
+                # A new subscription, so that a client that comes late also gets the latched messages.
+                topic.subscription = None
                 qos = reader_qos(topic.depth, topic.latched)
                 try:
                     topic.subscription = self._node.subscribe(topic.name, topic.cls, qos=qos)
@@ -211,6 +213,6 @@ class View:
             info = baton.info(message)
             cdr = topic.reduced.cdr(message) if topic.reduced else _core._serialized(message, True)
             topic.channel.log(cdr, log_time=max(0, info.source_time_ns))  # the SDK's times have no sign
-        except Exception as error:  # of libraries, for values that another process chose: errors of many classes
+        except Exception as error:  # another process chose the values: libraries raise errors of many classes
             self._report(f"{topic.name}: a message is left out: {error}")
         return True

@@ -21,7 +21,7 @@ from baton_cli.verbs.service import services_of
 from .view_schemas import ros2_schema, whole_cdr
 
 MOST_SERVICES = 1000
-MOST_CALLS = 32  # at the same time
+MOST_CALLS = 32  # calls at the same time
 MOST_REQUEST_BYTES = 1 << 24
 _ANSWER_S = 10.0  # how long a server may take
 
@@ -31,11 +31,11 @@ class ServiceError(ValueError):
 
 
 class Services:
-    """`patterns`: of the services that clients may call, none without one."""
+    """`patterns`: the services that clients may call; without patterns none."""
 
     def __init__(self, node: Any, sdk: Any, patterns: Iterable[str], report: Callable[[str], object]) -> None:
         self._node, self._sdk, self._patterns, self._report = node, sdk, list(patterns), report
-        self._offered: dict[str, str] = {}  # the type by the name
+        self._offered: dict[str, str] = {}  # the type of each offered service, by name
         self._version = -1
         self._calls = threading.BoundedSemaphore(MOST_CALLS)
 
@@ -62,10 +62,10 @@ class Services:
         for name in fresh[:most_news]:
             self._offer(server, name, there[name])
         if len(gone) <= most_news and len(fresh) <= most_news and not set(gone) & there.keys():
-            self._version = version  # else the others follow in the next rounds
+            self._version = version  # otherwise the next rounds add and remove the others
 
     def _offer(self, server: Any, name: str, kind: str) -> None:
-        self._offered[name] = kind  # also if it cannot be offered: it is tried once
+        self._offered[name] = kind  # noted even if offering fails, so that it is tried once
         try:
             cls = live.service_class(kind)
         except click.ClickException as error:
@@ -90,7 +90,7 @@ class Services:
             self._report(f"{name} is not offered: {error}")
 
     def _call(self, name: str, cls: Any, request: bytes) -> bytes:
-        """The response. What it raises is the text that the viewer shows."""
+        """The response. The viewer shows the text of an exception."""
         if len(request) > MOST_REQUEST_BYTES:
             raise ServiceError(f"the request has {len(request)} bytes, more than {MOST_REQUEST_BYTES}")
         if not self._calls.acquire(blocking=False):

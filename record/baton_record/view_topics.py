@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every viewer has in common: which topics it is shown, how many of their messages are kept for it, and the thread's turns between them."""
+"""Parts of every viewer: which topics are shown, how many of their messages are kept, and the loop that takes messages of several topics."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, Protocol, TypeVar
 import baton
 from baton_cli import live
 
-MOST_CHANNELS = 10_000  # topics that a viewer is shown
-MOST_KEPT = 64  # messages of a topic on which each message counts
-LOOK_S = 0.05  # between two looks at the graph
-EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
+MOST_CHANNELS = 10_000  # topics that are shown
+MOST_KEPT = 64  # queue length of a topic whose messages must all be shown
+LOOK_S = 0.05  # the time between two looks at the graph
+EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # types whose messages must all be shown
 
 Key = tuple[str, str, bytes]  # name, type, and the type's hash
 
@@ -26,7 +26,7 @@ class Due(Protocol):
     """A topic that is shown."""
 
     subscription: Any
-    depth: int  # of the subscription
+    depth: int  # the subscription's queue length
     rate: float | None  # messages a second at most
     due_s: float  # when the next message may be shown
 
@@ -39,7 +39,7 @@ def absolute(pattern: str) -> str:
 
 
 def published(node: Any, patterns: Sequence[str]) -> dict[Key, list[Any]]:
-    """The publishers of each topic that is not hidden and matches a pattern; without patterns all."""
+    """The publishers of each topic that is not hidden and matches a pattern; without patterns, of all topics that are not hidden."""
     found: dict[Key, list[Any]] = {}
     for each in live.others(node):
         wanted = not patterns or any(fnmatchcase(each.topic, pattern) for pattern in patterns)
@@ -49,7 +49,7 @@ def published(node: Any, patterns: Sequence[str]) -> dict[Key, list[Any]]:
 
 
 def kept(type_name: str, publishers: list[Any]) -> tuple[bool, bool, int]:
-    """Whether the topic is latched, whether each of its messages counts, and the depth of a subscription."""
+    """Whether the topic is latched, whether all of its messages must be shown, and the depth of a subscription."""
     latched = all(each.qos.durability == "transient_local" for each in publishers)
     every = latched or type_name in EVERY
     depth = min(MOST_KEPT, sum(each.qos.depth for each in publishers)) if latched else MOST_KEPT if every else 1
@@ -61,8 +61,8 @@ def reader_qos(depth: int, latched: bool) -> baton.QoS:
 
 
 def pass_on(topics: Iterable[_Due], one: Callable[[_Due], bool]) -> dict[int, float]:
-    """Calls `one` for the messages that are there and due, until it returns False: there was none. Returns when to look again at which
-    subscriptions, by their descriptors."""
+    """Calls `one` for each topic that is due, until it returns False: there was no message. Returns for each subscription, by its descriptor, the
+    time at which its topic is due again."""
     looks = {}
     now = time.monotonic()
     for topic in topics:
@@ -78,7 +78,7 @@ def pass_on(topics: Iterable[_Due], one: Callable[[_Due], bool]) -> dict[int, fl
 
 
 def wait(woken: int, looks: dict[int, float]) -> None:
-    """Waits for a message that is due, for a byte of the pipe `woken`, which does not block, or for the next look at the graph."""
+    """Waits for a message of a topic that is due, for a byte of the pipe `woken` (opened with O_NONBLOCK), or for the next look at the graph."""
     now = time.monotonic()
     poll = select.poll()
     poll.register(woken, select.POLLIN)

@@ -115,7 +115,7 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
   if (options.kept_ns == 0) {
     if (const Result<void> opened = writer->open_file(); !opened) {
       std::error_code ignored;
-      std::filesystem::remove(options.directory, ignored);  // else the next try finds that it exists
+      std::filesystem::remove(options.directory, ignored);  // the next try may use the same name
       return opened.error();
     }
   }
@@ -124,7 +124,7 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
   writer->thread_ = *thread;
   for (unsigned i = 0; options.compression != Compression::kNone && i < options.compressors; ++i) {
     thread = os::start_thread("baton-rec-press", kStackBytes, [made = writer.get()] { made->work_compressing(); });
-    if (!thread) return thread.error();  // the others end with the writer
+    if (!thread) return thread.error();  // the other compressors end with the writer
     writer->compressors_.push_back(*thread);
   }
   return Result<std::unique_ptr<ChunkWriter>>(std::move(writer));
@@ -212,7 +212,7 @@ void ChunkWriter::work() {
     } else if (!failed) {
       if (next.new_file) fail(attempt([&] { return begin_file(); }));
       if (!failed) fail(attempt([&] { return write(*next.chunk); }));
-      if (failed) fail(attempt([&] { return end_file(); }));  // what was written becomes readable at once
+      if (failed) fail(attempt([&] { return end_file(); }));  // readers see the chunks so far at once
     }
     if (failed && next.chunk) lost = next.chunk->messages_of_channels();
     next.chunk.reset();  // releases the samples

@@ -15,11 +15,11 @@ namespace baton::record {
 
 enum class Compression : std::uint8_t { kNone, kZstd, kLz4 };
 
-/// As MCAP spells it; empty: none.
+/// The name of a compression in MCAP; empty: none.
 const char* compression_name(Compression compression) noexcept;
-/// Of "none", "zstd" or "lz4". Errors: invalid_argument; unsupported: this was built without the library.
+/// The compression named "none", "zstd" or "lz4". Errors: invalid_argument; unsupported: this was built without the library.
 Result<Compression> compression_of(const std::string& name);
-/// One frame with all bytes. Errors: unsupported; out_of_memory.
+/// All bytes as one compressed frame. Errors: unsupported; out_of_memory.
 Result<std::vector<std::byte>> compressed(Compression compression, const message::Gathered& bytes);
 
 }  // namespace baton::record

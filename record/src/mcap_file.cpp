@@ -97,7 +97,7 @@ void add_pieces(const Gathered& from, std::vector<os::FilePiece>& out) {
   from.for_each([&](const std::byte* data, std::size_t bytes, bool) { out.push_back({data, bytes}); });
 }
 
-/// Where the first piece that can be written directly lies in the records, or nullopt.
+/// The place in the records of the first piece that can be written directly, or nullopt.
 std::optional<std::pair<std::size_t, const std::byte*>> first_direct(const Gathered& records) {
   std::optional<std::pair<std::size_t, const std::byte*>> found;
   std::size_t at = 0;
@@ -108,7 +108,7 @@ std::optional<std::pair<std::size_t, const std::byte*>> first_direct(const Gathe
   return found;
 }
 
-/// Appends a padding record, so that what would stand at `at` in the file lies in its page as `data` does in memory.
+/// Appends a padding record, so that the byte at `at` in the file has the same offset in its page as `data` has in memory.
 void append_padding(Gathered& out, std::uint64_t at, const std::byte* data) {
   constexpr std::uint64_t kPage = os::OutputFile::kPageBytes;
   std::uint64_t bytes = (reinterpret_cast<std::uintptr_t>(data) - at) % kPage;
@@ -302,7 +302,7 @@ std::uint64_t McapFile::last_ns() const noexcept {
   return last;
 }
 
-/// Everything behind the last chunk.
+/// The bytes of the file behind the last chunk: summary and footer.
 Gathered McapFile::summary() const {
   Gathered out;
   {

@@ -22,7 +22,7 @@
 
 namespace baton::record {
 
-/// CDR, as ROS 2 has it.
+/// The encoding of ROS 2's messages.
 inline constexpr char kCdr[] = "cdr";
 /// Chunks as they lie in memory (docs/format/sfm.md), without their headers, in this machine's byte order.
 inline constexpr char kSfm[] = "baton_sfm";
@@ -37,33 +37,34 @@ struct McapChannel {
   std::string topic;
   std::shared_ptr<const McapSchema> schema;
   std::map<std::string, std::string> metadata;
-  const char* encoding = kCdr;  ///< of its messages: kCdr or kSfm
+  const char* encoding = kCdr;  ///< the encoding of the channel's messages: kCdr or kSfm
 };
 
-/// Messages that are written together.
+/// A chunk of messages that is being filled, or that waits for the disk.
 class McapChunk {
  public:
-  /// Adds the channel's record and its schema's, unless they are in `known`, to which they are added: what the file has already.
+  /// Adds the records of the channel and of its schema, unless they are in `known`, the set of what the file already has. Adds them to `known`.
   /// Error: out_of_memory; the chunk and `known` are unchanged.
   Result<void> introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known);
-  /// Adds a message in the channel's encoding. Its arrays of `least_referred` bytes or more are referred to where they lie; then the chunk keeps the sample.
+  /// Adds a message in the channel's encoding. Arrays of at least `least_referred` bytes are not copied: the chunk refers to them and keeps the
+  /// sample.
   /// Errors: malformed_message, out_of_memory; the chunk is unchanged.
   Result<void> add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
                    std::uint64_t log_time_ns, std::size_t least_referred);
 
   /// Copies the payload and releases the samples.
   void own();
-  /// Compresses the records and releases the samples. Nothing can be added afterwards. `with_crc`: the checksum is made before, of what is
-  /// compressed. Errors: those of compressed(), out_of_memory; the chunk is unchanged.
+  /// Compresses the records and releases the samples. Nothing can be added afterwards. `with_crc`: also makes the checksum of the
+  /// uncompressed records. Errors: those of compressed(), out_of_memory; the chunk is unchanged.
   Result<void> compress(Compression compression, bool with_crc);
 
   bool is_empty() const noexcept { return messages_ == 0; }
   std::uint64_t messages() const noexcept { return messages_; }
-  /// That it has in the file, without its head.
+  /// The chunk's size in the file, without its head.
   std::size_t bytes() const noexcept {
     return compression_ == Compression::kNone ? records_.size() : compressed_.size();
   }
-  /// The same before compress().
+  /// The size of the records without compression.
   std::size_t records_bytes() const noexcept {
     return compression_ == Compression::kNone ? records_.size() : records_bytes_;
   }
@@ -85,23 +86,23 @@ class McapChunk {
   std::vector<std::shared_ptr<const McapChannel>> introduced_;
   std::uint64_t messages_ = 0, first_ns_ = 0, last_ns_ = 0;
   Compression compression_ = Compression::kNone;
-  std::vector<std::byte> compressed_;  // in place of records_
-  std::size_t records_bytes_ = 0;      // before they were compressed
-  std::uint32_t crc_ = 0;              // the same; 0: none
+  std::vector<std::byte> compressed_;  // after compress(), in place of records_
+  std::size_t records_bytes_ = 0;      // after compress(): the size of the records without compression
+  std::uint32_t crc_ = 0;              // after compress(): the records' checksum; 0: none
 };
 
 class McapFile {
  public:
   /// Writes the head of a new file. `direct`: the first array of each chunk that is large enough goes from its memory to the disk
-  /// (os::OutputFile); a record that readers skip stands before the chunk, so that the array has its place. Errors: those of OutputFile.
+  /// (os::OutputFile); a padding record, which readers skip, stands before the chunk and aligns the array. Errors: those of OutputFile.
   static Result<std::unique_ptr<McapFile>> create(const std::string& path, const std::string& writer,
                                                   bool direct = false);
 
   /// Writes the chunk and its indexes, in one call if they are few pieces. After an error the file is as before. `with_crc`: the chunk gets a
   /// checksum, for which its bytes are read once more. Errors: those of OutputFile.
   Result<void> write(const McapChunk& chunk, bool with_crc);
-  /// Writes summary and end, and closes the file, which is then complete. If there is no room for them, the last chunks are taken away. Returns
-  /// how many messages of each channel were. Errors: those of OutputFile. Once.
+  /// Writes the summary and the footer, and closes the file. If the disk has no room for them, removes the last chunks. Returns how many
+  /// messages of each channel were removed. Errors: those of OutputFile. To be called once.
   Result<std::map<std::uint16_t, std::uint64_t>> finish();
 
   std::uint64_t size() const noexcept { return file_.size(); }
@@ -121,7 +122,7 @@ class McapFile {
     std::uint64_t at = 0, bytes = 0, index_bytes = 0, records_bytes = 0, stored_bytes = 0, first_ns = 0, last_ns = 0;
     Compression compression = Compression::kNone;
     std::vector<Index> indexes;  // a vector, because a long recording keeps it for each of its chunks
-    std::size_t channels = 0;    // how many the file had before
+    std::size_t channels = 0;    // how many channels the file had before this chunk
   };
   explicit McapFile(os::OutputFile file) : file_(std::move(file)) {}
   message::Gathered summary() const;

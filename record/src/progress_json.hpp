@@ -10,7 +10,7 @@
 
 namespace baton::record {
 
-/// `commands`: how many of the standard input were obeyed before.
+/// `commands`: how many commands of the standard input were obeyed before this state.
 std::string progress_json(const Progress& progress, std::uint64_t commands, bool last);
 
 }  // namespace baton::record

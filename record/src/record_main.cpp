@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `baton record`'s program: records until a signal, or the command "stop", ends it. Commands are lines on the standard input, whose end is a
-// stop; each state is a line of JSON on the standard output, and each command is answered with one. The verb `baton record` and baton.Recorder start it (record/baton_record/).
+// `baton record`'s program: records until a signal, the command "stop" or the end of the standard input ends it. Commands are lines on the standard
+// input. Each state is a line of JSON on the standard output; a state is printed after each command. The verb `baton record` and baton.Recorder
+// start the program (record/baton_record/).
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -27,7 +28,7 @@ void print(const baton::transport::Diagnostic& diagnostic) {
   std::fputs(line.c_str(), stderr);
 }
 
-/// Says the state after so many commands, and whether it is the last one.
+/// Prints the state after so many commands, and whether it is the last one.
 void say(const Recorder& recorder, std::uint64_t commands, bool last) {
   const std::string line = baton::record::progress_json(recorder.progress(), commands, last) + "\n";
   std::fputs(line.c_str(), stdout);
@@ -100,5 +101,5 @@ int main(int argc, char** argv) {
   say(recorder, said, true);
   const bool failed = recorder.progress().writer.failure.has_value();
   std::fflush(stdout);
-  std::exit(failed ? 1 : 0);  // not a return: the thread of commands still uses what main() has
+  std::exit(failed ? 1 : 0);  // not a return: the thread of commands still uses objects of main()
 }

@@ -15,16 +15,19 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A chunk that is so old is written.
+/// The age at which a chunk is written.
 constexpr std::int64_t kChunkNs = 250'000'000;
 /// Shorter arrays are copied: so a chunk that ends because a subscription holds as many samples as it may (8) is not small.
 constexpr std::size_t kLeastReferred = std::size_t{32} << 10;
 /// Between two looks at the queues: who publishes often need not wake the recorder for each message.
 constexpr milliseconds kNap{1};
 constexpr milliseconds kLook{100};
-constexpr std::int64_t kLastNs = 2'000'000'000;  // for publishers to which the recorder is being connected at the end
-constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a process that was asked for a type
-constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
+/// How long stop() waits for publishers to which the recorder is being connected.
+constexpr std::int64_t kLastNs = 2'000'000'000;
+/// How long a process has to answer a question for the definition of a type, before it is asked again.
+constexpr std::int64_t kLookAgainNs = 1'000'000'000;
+/// How many messages of one topic are taken before the next topic has its turn.
+constexpr int kMostTaken = 64;
 /// Schemas and channels stand in the file again after so many times their bytes, or so many chunks.
 constexpr std::uint64_t kLeastPerIntroducing = 32;
 constexpr std::uint64_t kIntroducesEvery = 16;
@@ -66,7 +69,7 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
     try {
       recorder->work();
     } catch (const std::bad_alloc&) {
-      recorder->writer_->fail(no_memory());  // what was taken before is written, with its summary
+      recorder->writer_->fail(no_memory());  // the messages that were taken before are written, with the summary
     }
   });
   if (!thread) return thread.error();
@@ -124,7 +127,7 @@ void Recorder::work() {
       writer_->snapshot();
     }
   }
-  // What was published before stop(), also by publishers to which the recorder is still being connected.
+  // Takes the messages that were published before stop(), also those of publishers to which the recorder is still being connected.
   end_machine_ns_ = os::of_machine(os::monotonic_ns());
   const std::int64_t limit = os::monotonic_ns() + kLastNs;
   // A publisher that goes on, and whose times are wrong, does not delay the end.

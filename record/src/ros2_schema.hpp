@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bag says of a type and of a topic's quality of service, as ROS 2's tools write it.
+// The texts of a bag about a type and about a topic's quality of service, in the form of ROS 2's tools.
 // Thread rules: pure functions.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace baton::record {
 
-/// "sensor_msgs/Image" is "sensor_msgs/msg/Image"; what ROS 2 generates of services and actions stands in "srv" and "action".
+/// "sensor_msgs/msg/Image" for "sensor_msgs/Image"; types that ROS 2 generates of services and actions are in "srv" and "action".
 std::string ros2_type_name(const std::string& name);
 /// The schema "ros2msg": the fields of the type and of each type that it reaches, without constants and comments.
 std::string ros2_schema(const message::Type& type);

@@ -24,13 +24,13 @@ struct SelectionOptions {
 
 class Selection {
  public:
-  /// Error invalid_argument: an expression that is none or has a back reference, or nothing selected.
+  /// Error invalid_argument: an expression is malformed or has a back reference, or the options select nothing.
   static Result<Selection> make(const SelectionOptions& options);
-  /// `type`: as Baton names it. No topic with another name than printable ASCII is selected.
+  /// `type`: Baton's name of it. Topics are selected only if their names are printable ASCII.
   bool has(const std::string& topic, const std::string& type);
 
  private:
-  /// What the expressions say of a name.
+  /// Which kinds of expressions match a name.
   struct Match {
     bool selected = false, excluded = false;
   };
@@ -39,7 +39,7 @@ class Selection {
   bool all_ = false, all_services_ = false;
   std::set<std::string> topics_, types_;
   std::vector<std::regex> patterns_, excluded_;
-  std::map<std::string, Match> matches_;  // of names that were asked for
+  std::map<std::string, Match> matches_;  // remembered results of match()
 };
 
 /// "sensor_msgs/Image" of "sensor_msgs/msg/Image".

@@ -19,7 +19,7 @@ void add(transport::Losses& sum, const transport::Losses& more) {
     sum.*reason += more.*reason;
 }
 
-/// Whether publishers offer the same.
+/// Whether two publishers offer the same QoS.
 bool same(const QoS& a, const QoS& b) {
   const auto offered = [](const QoS& qos) {
     // Every policy by name: the compiler refuses this line when QoS has one more.

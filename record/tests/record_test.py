@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from baton_record.record_process import RecordedTopic, Recorder, RecordError, RecordState
 from baton_record.verbs.bag import command as bag_command
-from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
+from baton_record.verbs.record import _Signals, _StopRequest, command, progress_line, what_was_written
 from click.testing import CliRunner
 from mcap.reader import make_reader
 from record_bags import Recording, needs_direct, publisher, read, record_every_type, ros2_store, stopped_thread
@@ -531,7 +531,7 @@ def test_while_the_disk_stands_still_messages_wait_unread_and_what_is_displaced_
 
 
 def test_a_signal_that_comes_before_the_recorder_is_there_ends_the_recording_and_not_the_command():
-    with pytest.raises(_Ends), _Signals() as signals:
+    with pytest.raises(_StopRequest), _Signals() as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         until(lambda: signals._came)
         signals.obey()

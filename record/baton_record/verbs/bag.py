@@ -38,7 +38,7 @@ def _errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr, if that is a terminal. Gives the function that moves it."""
+    """A context with a progress bar on stderr, if that is a terminal. Yields the function that moves the bar."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -199,7 +199,7 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
     with _errors(), contextlib.ExitStack() as stack:
         opened = [stack.enter_context(open_bag(bag, walk)) for bag in bags]
         left_out: list[Damaged] = []
-        unconvertible: dict[str, list[Any]] = {}  # of each topic the first sentence, and how many messages
+        unconvertible: dict[str, list[Any]] = {}  # by topic: the first sentence, and how many messages are left out
 
         def leave_out(topic: BagTopic, error: BagError) -> None:
             unconvertible.setdefault(topic.name, [str(error), 0])[1] += 1
@@ -231,7 +231,7 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
 @click.argument("new", type=_BAG)
 @_writing
 def recover(bag: Path, new: Path, compression: str | None, storage: str) -> None:
-    """Write what is left of the MCAP files of BAG into a whole NEW one.
+    """Write the messages of the MCAP files of BAG that can be read into NEW.
 
     Reads to the last whole message of a file that was cut, and leaves out chunks that are damaged.
     """
@@ -285,7 +285,7 @@ def cut(
 ) -> None:
     """Write a part of BAG, by time and topics, into NEW.
 
-    What latched topics (transient local) held at the start is in it.
+    NEW begins with the messages that latched topics (transient local) held at the start.
     """
     selection: dict[str, Any] = {"topics": topics, "exclude": exclude, "start": start, "end": end}
     _copy((bag,), new, "cutting", **selection, compression=compression, storage=storage)

@@ -48,7 +48,7 @@ def command(
     if output is None and form is None and not sys.stdout.isatty():
         raise click.UsageError("the output is no terminal: -o FILE.png, or --as blocks")
     try:
-        library("Image")  # what is missing is said before a message comes
+        library("Image")  # raises now if Pillow is missing, not at the first message
         node = live.join(domain, search)
         kind = live.type_of(node, topic, timeout)
         if kind not in (IMAGE, COMPRESSED):
@@ -66,7 +66,8 @@ def command(
         if output is not None:
             picture.save(output, "PNG")
         else:
-            console = Console(force_terminal=True, no_color=False)  # NO_COLOR is for words: the colours are the picture
+            # NO_COLOR is meant for text; a picture keeps its colours.
+            console = Console(force_terminal=True, no_color=False)
             image_terminal.show(with_eight_bits(picture), form or image_terminal.ask(), console)
     except (ImageError, OSError) as error:
         raise click.ClickException(live.harmless(str(error))) from None

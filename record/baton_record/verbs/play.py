@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton play`: publishes what a bag holds."""
+"""`baton play`: publishes the messages of a bag."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from baton_cli.terminal_keys import Keys, keys
 from ..bag_errors import BagError
 from ..bag_source import open_bag
 
-_LOOK_S = 0.1  # between two looks at the keyboard
-_JUMP_S = 10.0  # of the keys < and >
+_LOOK_S = 0.1  # the time between two looks at the keyboard
+_JUMP_S = 10.0  # the distance of a jump by the keys < and >
 _SWITCH_S = 0.0001
 _TAKE_S = 5.0  # how long the end waits for subscriptions to take the last messages
 
@@ -117,7 +117,7 @@ def command(
 
     try:
         overrides = read_overrides(qos.read_text(), str(qos)) if qos else {}
-        opened = open_bag(bag)  # what is wrong with the bag is said before the domain is joined
+        opened = open_bag(bag)  # errors of the bag come before the domain is joined
         node = live.join(domain, name=node_name)
         with Player(
             opened,
@@ -161,7 +161,7 @@ def command(
 
 
 def press(player: Any, key: str) -> None:
-    """What a key does."""
+    """Obeys a key."""
     if key == " ":
         player.resume() if player.paused else player.pause()
     elif key in ("right", "s"):

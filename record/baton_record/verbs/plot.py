@@ -20,8 +20,8 @@ from ..bag_errors import BagError, check_number
 from ..plot_fields import Field, FieldError, field, split
 from ..plot_figure import COLOURS, Line, Look, draw
 
-MOST_POINTS = 20_000  # of a line
-_DEPTH = 1000  # messages of a topic between two pictures
+MOST_POINTS = 20_000  # values of a line
+_DEPTH = 1000  # messages of a topic that are kept between two pictures
 
 
 class _Plot:
@@ -35,7 +35,7 @@ class _Plot:
         self._node = node
 
     def wait(self, seconds: float) -> None:
-        """Takes the messages that come meanwhile."""
+        """Takes the messages that have come since the last call."""
         end = time.monotonic() + seconds
         poll = select.poll()
         for subscription in self._subscriptions.values():
@@ -135,7 +135,8 @@ def _plot(
     for topic, path in wanted:
         kind = live.type_of(node, topic, timeout)
         if topic not in subscriptions:
-            fields.append(field(topic, path, live.message_class(kind)._struct))  # its error comes before a message
+            # An error of the field comes now, not at the first message.
+            fields.append(field(topic, path, live.message_class(kind)._struct))
             subscriptions[topic] = live.subscribe(node, topic, kind, _DEPTH, timeout)
         else:
             fields.append(field(topic, path, subscriptions[topic].message_type._struct))

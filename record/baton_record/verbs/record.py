@@ -38,11 +38,11 @@ class _Size(click.ParamType):
         return int(float(match[1]) * 1000 ** " kmg".index(match[2].lower() or " "))
 
 
-_LOOK_S = 0.1  # between two looks at the keyboard and at signals
+_LOOK_S = 0.1  # the time between two looks at the keyboard and at signals
 
 
-class _Ends(Exception):
-    """A signal asks for the end."""
+class _StopRequest(Exception):
+    """SIGINT, SIGTERM or SIGHUP came: the recording ends."""
 
 
 @examples(
@@ -156,19 +156,19 @@ def command(
         except (RecordError, baton.BatonError) as error:
             raise click.ClickException(str(error)) from None
         begin = time.monotonic()
-        # To the end of the recorder: a handler that waits for it then returns.
+        # The services end after the recorder: a handler that still waits for the recorder returns when the recorder ends.
         with Services(node, of_recorder(recorder)):
             try:
                 signals.obey()
                 _watch(recorder, begin, signals)
-            except (_Ends, KeyboardInterrupt):
+            except (_StopRequest, KeyboardInterrupt):
                 pass
             try:
                 state = recorder.stop()
                 signals.obey(False)
             except RecordError as error:
                 raise click.ClickException(str(error)) from None
-            except (_Ends, KeyboardInterrupt):
+            except (_StopRequest, KeyboardInterrupt):
                 recorder.kill()
                 raise click.ClickException("ended at once: the bag is not finished (baton bag recover)") from None
     seconds = time.monotonic() - begin
@@ -183,8 +183,8 @@ def command(
 
 
 class _Signals:
-    """SIGTERM and SIGHUP end the recording as Ctrl-C does: by _Ends, from obey() on. One that comes before waits until then. SIGUSR1 asks for a
-    snapshot, which asks_snapshot() tells: a handler must not write to a stream that the program may be writing to."""
+    """SIGTERM and SIGHUP end the recording as Ctrl-C does: they raise _StopRequest, but not before obey(). SIGUSR1 requests a snapshot. Its handler
+    only sets a flag, for asks_snapshot(), because a handler must not write to a stream to which the program may be writing."""
 
     def __enter__(self) -> _Signals:
         self._obeys = self._came = self._asked = False
@@ -203,12 +203,12 @@ class _Signals:
     def obey(self, obeys: bool = True) -> None:
         self._obeys = obeys
         if obeys and self._came:
-            raise _Ends
+            raise _StopRequest
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self._came = True
         if self._obeys:
-            raise _Ends
+            raise _StopRequest
 
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
@@ -216,7 +216,7 @@ class _Signals:
 
 
 def press(recorder: Any, key: str) -> None:
-    """What a key does."""
+    """Obeys a key."""
     if key == " ":
         recorder.resume() if recorder.state().paused else recorder.pause()
     elif key == "n":
@@ -224,7 +224,7 @@ def press(recorder: Any, key: str) -> None:
     elif key == "s":
         recorder.snapshot(0)
     elif key == "q":
-        raise _Ends
+        raise _StopRequest
 
 
 def _watch(recorder: Recorder, begin: float, signals: _Signals) -> None:
@@ -251,7 +251,7 @@ def _watch(recorder: Recorder, begin: float, signals: _Signals) -> None:
 
 
 class _NoLive:
-    """Where nobody watches, no line is drawn."""
+    """Without a terminal draws no line."""
 
     def __enter__(self) -> _NoLive:
         return self
@@ -283,7 +283,7 @@ def why_missing(missing: dict[str, int]) -> str:
 
 
 def _written(state: RecordState) -> str:
-    """The bytes on the disk, and how many they were before they were compressed."""
+    """The bytes on the disk, and their number before compression."""
     written = _bytes(state.written_bytes)
     if state.records_bytes <= state.written_bytes:
         return written
@@ -309,7 +309,7 @@ def progress_line(state: RecordState, before: RecordState, interval_s: float, se
 
 
 def what_was_written(state: RecordState, output: Path, seconds: float, in_snapshots: bool) -> str:
-    """The last line. What was taken is not in the bag of a recording whose snapshots were not written."""
+    """The last line of the output. With snapshots it has the messages that were written, since the bag has no others."""
     if in_snapshots and not state.snapshots:
         return f"nothing was written: no snapshot was taken in {seconds:.1f} s (the key s, or kill -USR1)"
     where = f"{output}{os.sep}" if str(output) != os.curdir else str(output)

@@ -364,7 +364,7 @@ def test_times_without_end_are_times() -> None:
     assert seconds.convert("0.5", None, None) == 0.5
 
 
-def test_without_a_home_completion_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_completion_names_the_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     def home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

@@ -92,7 +92,7 @@ def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_o
     assert "1 x 7 of 8" in found["slots"][0]["why"]
 
 
-def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, program):
+def test_doctor_shows_a_subscription_at_its_held_limit(baton, program):
     program(
         '(node := baton.Node("keeper"))',
         'node.subscribe("numbers", "std_msgs/Int32", kept.append, baton.QoS(10, held=2))',
@@ -109,7 +109,7 @@ def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, p
     assert rows[0]["what"].startswith("/numbers") and "raise QoS 'held'" in rows[0]["way_out"]
 
 
-def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, program):
+def test_doctor_begins_with_a_summary_and_merges_lines_that_all_nodes_have(baton, program):
     program(*[f'(lambda node: (node, node.get_logger().info("hello")))(baton.Node("n{i}"))' for i in range(5)])
     first, *lines = baton("doctor", "--look", "0").splitlines()
     assert first.startswith("nothing is wrong; ")
@@ -127,7 +127,7 @@ def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, p
 
 
 @pytest.mark.parametrize(("size", "advised"), [(70_000, True), (60_000, False)])
-def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program, tmp_path, size, advised):
+def test_doctor_finds_ros_2_programs_and_the_messages_that_they_copy(baton, program, tmp_path, size, advised):
     library = tmp_path / "librmw_baton_cpp.so"
     library.write_bytes(b"a program that has this in its memory")
     program(
@@ -153,7 +153,7 @@ def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, p
     assert (pair["good"] is None) == ("libbaton_heap.so" in pair["way_out"]) == advised
 
 
-def test_doctor_first_says_that_nobody_is_there(baton, program):
+def test_doctor_first_reports_an_empty_domain(baton, program):
     lines = baton("doctor", "--look", "0").splitlines()
     assert lines[0].startswith("domain 0 (BATON_DOMAIN, --domain) in ")
     assert "nobody is there" in " ".join(lines[: lines.index("")])
@@ -173,7 +173,7 @@ def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton
     assert "runtime directory" in baton("doctor", code=1)
 
 
-def test_doctor_finds_subscriptions_that_do_not_get_what_their_publisher_keeps(baton, program):
+def test_doctor_finds_subscriptions_that_miss_a_publishers_kept_messages(baton, program):
     kept = 'QoS(5, durability="transient_local")'
     program(
         f'baton.Node("server").advertise("map", "std_msgs/String", baton.{kept})',

@@ -101,7 +101,7 @@ def test_the_shell_completes_topics_nodes_services_and_types(baton, programs):
     assert completed("baton", "topic", "echo", "--fil") == ["--filter"]
 
 
-def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):
+def test_stubs_are_written_for_a_package_and_those_that_it_refers_to(baton, tmp_path):
     lines = baton("stubs", "geometry_msgs", "-o", str(tmp_path / "out")).splitlines()
     assert {Path(line).relative_to(tmp_path / "out").as_posix() for line in lines} >= {
         "msg/geometry_msgs.pyi",
@@ -111,7 +111,7 @@ def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):
     assert "no package 'no_msgs'" in baton("stubs", "no_msgs", "-o", str(tmp_path), code=1)
 
 
-def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, programs, build):
+def test_shared_heaps_are_listed_with_their_processes_and_sizes(baton, programs, build):
     assert baton("heap", "list") == "nobody has a shared heap open\n"
     puller = programs.start([build / "bin/lot_roles", "pull", "1"])  # waits for a pusher
     heaps = []

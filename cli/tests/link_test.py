@@ -86,7 +86,7 @@ def test_without_a_link_the_status_says_how_to_start_one(baton):
     )
 
 
-def test_the_status_shows_hosts_and_what_travels(baton, near_link, program):
+def test_the_status_shows_hosts_and_the_topics_that_travel(baton, near_link, program):
     idle = until(lambda: (now := status(baton, "-i", "0"))["state"]["hosts"] and now["state"])
     assert idle["topics"] == [], "no subscription wants a topic"
     program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
@@ -102,7 +102,7 @@ def test_the_status_shows_hosts_and_what_travels(baton, near_link, program):
     assert "from far" in text and "/chatter" in text
 
 
-def test_a_killed_link_is_said_to_be_dead(baton, near_link):
+def test_the_status_reports_a_killed_link(baton, near_link):
     until(lambda: status(baton, "-i", "0")["state"]["hosts"])
     near_link.kill()
     near_link.wait()
@@ -143,7 +143,7 @@ def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link):
         assert stderr(*words).count(line) == 1, words
 
 
-def test_echo_says_that_the_link_is_dead_while_it_waits_for_the_next_message(baton, near_link):
+def test_echo_reports_a_killed_link_while_it_waits_for_a_message(baton, near_link):
     until(lambda: "/chatter" in baton("topic", "list"))
     echo = baton.start("topic", "echo", "/chatter").says("data: hello")
     near_link.kill()
@@ -219,7 +219,7 @@ def test_services_of_other_hosts_are_listed_before_a_client_of_this_host_names_t
     assert [each["node"] for each in called["servers"]] == ["/lamp@far"], "and not the link in its place"
 
 
-def test_the_info_of_a_topic_says_which_hosts_it_comes_from(baton, near_link, program):
+def test_the_info_of_a_topic_names_its_hosts(baton, near_link, program):
     program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
     shown = until(lambda: (now := json.loads(baton("topic", "info", "/chatter", "--json")))["link"] and now)
     (row,) = shown["link"]
@@ -265,17 +265,17 @@ def test_doctor_says_which_messages_come_over_the_network(baton, near_link, prog
     )
 
 
-def test_options_stand_in_front_of_no_verb(baton):
+def test_options_in_front_of_a_verb_are_refused(baton):
     assert "stands behind the verb: baton link status" in baton("link", "--domain", "3", "status", code=2)
 
 
 @pytest.mark.parametrize("host", ["10.77.0.1", "10.77.0.1:22750", "pc-b", "robot.local", "fe80::1", "[fe80::1]:22700"])
-def test_a_host_without_its_option_is_answered_with_the_option(host):
+def test_a_host_name_without_peer_is_answered_with_the_option(host):
     done = CliRunner().invoke(link.command, [host])
     assert done.exit_code == 2 and f"write `baton link --peer {host}` for another host" in done.output
 
 
-def test_a_word_that_is_no_host_is_not_taken_for_one():
+def test_a_word_that_is_no_host_gets_no_hint_about_peer():
     for word, said in (("statu", "Did you mean 'status'?"), ("a b", "No such command 'a b'")):
         done = CliRunner().invoke(link.command, [word])
         assert done.exit_code == 2 and said in done.output and "--peer" not in done.output
@@ -316,7 +316,7 @@ def a_link(**more):
     return _link.SavedLink(True, live_baton.LinkState(**{**fields, **more}), "/run/link.state")
 
 
-def test_the_latency_is_half_of_a_round_trip_and_what_is_not_known_is_not_shown():
+def test_the_latency_is_half_of_a_round_trip_and_unknown_values_are_empty():
     known = a_link(host={"round_trip_ns": 400_000, "sent_again": 3})
     (row,) = links.host_rows(known.state, links.Rates(None, None))
     assert row["latency_s"] == 200e-6 and row["sent_hz"] is None and row["dropped"] is None
@@ -340,7 +340,7 @@ def test_a_peer_that_is_not_reached_is_shown_with_the_reason_and_since_when(caps
 
 
 @pytest.mark.parametrize("words", [["--ros2"], ["--ros2-domain", "3"], ["--ros2", "--peer", "base"]])
-def test_who_wants_ros_2_nodes_is_shown_the_way_to_the_bridge(words):
+def test_a_wrong_option_for_ros_2_nodes_is_answered_with_the_bridge(words):
     done = CliRunner().invoke(link.command, words)
     assert done.exit_code == 2 and "`baton bridge`" in done.output
 
@@ -403,7 +403,7 @@ def test_options_reach_the_program_that_is_started(monkeypatch):
     assert started[0] == ["/bin/baton_link", *words]
 
 
-def test_the_tables_of_the_status_leave_out_what_counts_least_on_a_narrow_terminal():
+def test_the_tables_of_the_status_leave_out_the_least_important_columns():
     topic = live.load().LinkTopic("/camera/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "a slow line")
     state = a_link(host={"round_trip_ns": 90_000, "dropped": 7, "dropped_why": "timed out"}, topics=(topic,)).state
     none = links.Rates(None, None)
@@ -435,7 +435,7 @@ def test_the_way_out_of_a_link_that_holds_all_samples_is_on_the_far_side(node, p
     assert ("raise QoS 'held'" in found.way_out) == (not by_link)
 
 
-def test_doctor_says_what_is_lost_and_why():
+def test_doctor_shows_losses_of_the_link_and_their_reasons():
     baton_package = live.load()
     lossy = baton_package.LinkTopic("/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "the line is slow")
     found = doctor.judge_link(

@@ -50,7 +50,7 @@ def test_the_names_are_those_of_the_library(build):
     assert set(baton.Losses.__dataclass_fields__) == set(NAMES)
 
 
-def test_doctor_says_what_was_lost_whether_it_goes_on_and_what_helps():
+def test_doctor_shows_losses_whether_they_go_on_and_advice():
     before, now = {b"s": lost(overflow=150)}, {b"s": lost(overflow=200), b"p": lost(overflow=1)}
     (row,) = doctor.judge_losses([end(), end(b"p", is_publisher=True), end(b"other")], before, now)
     assert (row.what, row.good) == ("/t: subscription of slow (7)", None)
@@ -105,7 +105,7 @@ def slow(program):
     return program(*SLOW)
 
 
-def test_every_verb_that_looks_at_subscriptions_shows_what_they_lost(baton, slow):
+def test_every_verb_that_looks_at_subscriptions_shows_their_losses(baton, slow):
     ends = json.loads(baton("topic", "info", "numbers", "--json"))["endpoints"]
     found = {e["kind"]: e["losses"] for e in ends}
     assert found["publisher"] is None

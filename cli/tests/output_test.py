@@ -24,12 +24,12 @@ def read(text):
 
 
 @pytest.mark.parametrize("value", [1.5, "NaN", None, [1, {"a": [True, "ü"]}], {"b": -0.0}])
-def test_what_json_has_is_written_as_it_is(value):
+def test_values_that_json_can_express_are_written_unchanged(value):
     assert read(json_text(value)) == value
     assert json_text(value, indent=2) == json.dumps(value, indent=2)
 
 
-def test_what_json_has_no_number_for_is_a_string_wherever_it_stands():
+def test_numbers_that_json_lacks_are_strings_at_every_depth():
     value = {"a": [math.nan, (math.inf, 1.0)], "b": {"c": -math.inf}}
     assert read(json_text(value)) == {"a": ["NaN", ["Infinity", 1.0]], "b": {"c": "-Infinity"}}
 

@@ -75,7 +75,7 @@ def test_a_node_s_parameters_are_listed_read_set_and_described(param, start, lan
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_what_a_node_refuses_is_an_error_with_its_reason(param, start, language):
+def test_a_value_that_a_node_refuses_is_an_error_with_its_reason(param, start, language):
     start(language)
     assert "must be from 1 to 100, and 500 is not" in param("set", "camera", "rate", "500", code=1)
     assert "is of type integer, and fast is of type string" in param("set", "camera", "rate", "fast", code=1)

@@ -194,7 +194,7 @@ def test_programs_are_read_without_comments_strings_and_members_of_others(files,
     assert said == re.split(r",\s+", found)
 
 
-def test_what_a_build_made_and_what_is_hidden_is_not_read(tmp_path: Path) -> None:
+def test_build_outputs_and_hidden_files_are_not_read(tmp_path: Path) -> None:
     for folder, mark in (
         ("build", "CMakeCache.txt"),
         ("install", "COLCON_IGNORE"),
@@ -238,7 +238,7 @@ def test_the_report_has_place_name_and_way_as_text_and_as_json(tmp_path: Path) -
     }
 
 
-def test_what_the_table_calls_absent_is_absent_in_cpp_and_its_ways_are_there() -> None:
+def test_names_that_the_table_calls_absent_are_absent_in_cpp_and_the_replacements_exist() -> None:
     text = {header.stem: re.sub(r"//[^\n]*", "", header.read_text()) for header in HEADERS.glob("*.hpp")}
     everything = "".join(text.values()) + "".join(
         p.read_text() for p in (ROOT / "core/transport/include").rglob("*.hpp")
@@ -250,7 +250,18 @@ def test_what_the_table_calls_absent_is_absent_in_cpp_and_its_ways_are_there() -
             assert not re.search(rf"(?<![\w.:]){member}\(", text[header].partition("namespace detail")[0]), name
         if "::" not in name:
             continue
-        for called, header in (("node", "node"), ("publisher", "publisher"), ("subscription", "subscription"), ("client", "service"), ("executor", "executor"), ("timer", "timer"), ("wait_set", "wait_set"), ("parameter", "parameter"), ("rate", "clock")):  # fmt: skip
+        # Fmt: skip.
+        for called, header in (
+            ("node", "node"),
+            ("publisher", "publisher"),
+            ("subscription", "subscription"),
+            ("client", "service"),
+            ("executor", "executor"),
+            ("timer", "timer"),
+            ("wait_set", "wait_set"),
+            ("parameter", "parameter"),
+            ("rate", "clock"),
+        ):
             for written in re.findall(rf"\b{called}\.(\w+)\(", way):
                 assert re.search(rf"\b{written}\(", text[header]), (name, written)
         for written in re.findall(r"baton::(\w+)", way):
@@ -258,7 +269,7 @@ def test_what_the_table_calls_absent_is_absent_in_cpp_and_its_ways_are_there() -
 
 
 @pytest.mark.skipif(not has_package(), reason="Baton's Python package is not built")
-def test_what_the_table_calls_absent_is_absent_in_python_and_its_ways_are_there() -> None:
+def test_names_that_the_table_calls_absent_are_absent_in_python_and_the_replacements_exist() -> None:
     package = live.load()
     objects = {
         "node": package.Node,

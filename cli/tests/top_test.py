@@ -20,7 +20,7 @@ from baton_cli import terminal_keys, top_view
 from rich.console import Console
 
 
-def test_top_counts_what_is_published(baton):
+def test_top_counts_published_messages(baton):
     baton.camera()
     lines = baton("top", "-n", "2", "-i", "3", "--json").splitlines()
     topics = {t["topic"]: t for t in json.loads(lines[-1])["topics"]}
@@ -33,7 +33,7 @@ def test_top_counts_what_is_published(baton):
     assert "/image" in baton("top", "-n", "1", "-i", "0.2")
 
 
-def test_top_says_who_holds_which_messages(baton, programs):
+def test_top_shows_the_messages_that_each_subscription_holds(baton, programs):
     baton.camera()
     code = """
 import baton

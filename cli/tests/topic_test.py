@@ -77,12 +77,12 @@ def test_topics_are_found_by_their_type(baton):
     assert baton("topic", "find", "std_msgs/Bool") == ""
 
 
-def test_what_is_no_topic_name_is_not_waited_for(baton):
+def test_echo_does_not_wait_for_an_invalid_topic_name(baton):
     for arguments in (("echo", "x y"), ("hz", "a//b"), ("info", "\x1b[2J"), ("echo", "ü", "std_msgs/String")):
         assert "is no topic name" in baton("topic", *arguments, code=1)
 
 
-def test_echo_shows_messages_and_cuts_what_is_long(baton):
+def test_echo_shows_messages_and_cuts_long_arrays(baton):
     baton.camera()
     text = baton("topic", "echo", "image", "--once")
     assert "frame_id: front" in text
@@ -169,7 +169,7 @@ def test_the_publisher_of_pub_is_there_for_everybody(baton):
     process.interrupted(130)
 
 
-def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
+def test_pub_reaches_the_subscription_and_refuses_wrong_values(baton):
     camera = baton.camera()
     assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
     camera.says("x")
@@ -179,7 +179,7 @@ def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
     assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
 
 
-def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, program):
+def test_pub_reports_that_it_waits_and_that_the_topic_has_another_type(baton, program):
     program('baton.Node("listener").subscribe("chatter", "std_msgs/Int32")')
     words = ["topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"]
     process = baton.start(*words, env={"BATON_LOG_LEVEL": "off"})
@@ -188,7 +188,7 @@ def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, p
 
 
 @pytest.mark.parametrize("verb", [["echo"], ["hz"], ["echo", "--type"]], ids=" ".join)
-def test_a_topic_that_nobody_has_is_waited_for_with_the_names_of_near_ones(baton, program, verb):
+def test_the_wait_for_an_unknown_topic_shows_similar_names(baton, program, verb):
     program('baton.Node("front").advertise("camera/image", "sensor_msgs/Image")')
     process = baton.start("topic", verb[0], "image", *(["sensor_msgs/Image"] if "--type" in verb else []))
     assert process.stderr.readline() == "waiting for /image ...\n"
@@ -203,7 +203,7 @@ def test_a_topic_that_nobody_has_is_waited_for_with_the_names_of_near_ones(baton
     assert process.interrupted(None)[1] == ""
 
 
-def test_one_of_several_topics_that_nobody_publishes_is_named_once(baton, program):
+def test_each_topic_without_a_publisher_is_named_once(baton, program):
     program(
         'baton.Node("front").advertise("camera/image", "sensor_msgs/Image")',
         'baton.Node("front").advertise("scan", "std_msgs/String")',

@@ -57,7 +57,7 @@ def test_the_talker_is_compiled_against_the_build_folder_by_the_guides_own_lines
 
 
 @needs_package(TALKER)
-def test_the_listener_prints_what_the_other_host_says(start, ports):
+def test_the_listener_prints_the_messages_of_the_other_host(start, ports):
     listener = start("b", sys.executable, HERE / "listener.py", ports[1], f"127.0.0.1:{ports[0]}")
     talker = start("a", TALKER, ports[0])
     line = listener.stdout.readline()

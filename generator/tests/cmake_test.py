@@ -133,7 +133,7 @@ def test_a_new_nested_type_is_found_without_being_asked_for(project: Project) ->
 
 
 @needs_tools
-def test_what_does_not_change_the_header_rebuilds_nothing(project: Project) -> None:
+def test_a_change_that_leaves_the_header_alike_rebuilds_nothing(project: Project) -> None:
     project.write("msg/Outer.msg", "inner_msgs/Inner inner\n\nuint8[] data\n")
     project.write("packages/inner_msgs/msg/Unused.msg", "uint8 other\n")
     assert project.build() == []
@@ -150,7 +150,7 @@ def test_an_error_stops_the_build_with_its_place_and_is_gone_when_mended(project
 
 
 @needs_tools
-def test_says_what_to_do_without_a_python_that_can(tmp_path: Path) -> None:
+def test_without_a_suitable_python_the_error_names_the_way_out(tmp_path: Path) -> None:
     project = Project(tmp_path)
     failed = project.run("cmake", "-S", ".", "-B", "build", "-G", "Ninja", "-DBATON_PYTHON=/bin/false")
     assert failed.returncode != 0

@@ -26,7 +26,7 @@ def struct_of(tmp_path: Path, text: str, **more: str) -> Struct:
     return Resolver(Universe(search=[tmp_path], environment={})).message("pkg/Name")
 
 
-def test_the_checked_in_headers_are_what_the_generator_writes() -> None:
+def test_the_checked_in_headers_are_those_that_the_generator_writes() -> None:
     wanted = golden_headers()
     root = GOLDEN / "include"
     present = {str(p.relative_to(root)): p.read_text() for p in root.rglob("*.hpp")}

@@ -20,7 +20,7 @@ CASES = Path(__file__).parent / "diagnostics"
 
 
 @pytest.mark.parametrize("case", sorted(p.name for p in CASES.iterdir() if p.suffix != ".expected"))
-def test_says_what_is_wrong_and_where(case: str, tmp_path: Path) -> None:
+def test_each_error_has_its_text_and_its_place(case: str, tmp_path: Path) -> None:
     path = tmp_path / case.replace(".ros1.", ".").replace(".ros2.", ".")
     path.write_bytes((CASES / case).read_bytes())
     forced = next((d for d in Dialect if f".{d.value}." in case), None)
@@ -126,7 +126,7 @@ def test_a_header_in_a_package_with_its_own_is_the_one_that_its_ros_reads(
         assert Resolver(universe).message("robot/Bare").members[-1].type.base == read
 
 
-def test_what_is_no_ordinary_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_fifo_or_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     folder = tmp_path / "robot" / "msg"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "Pipe.msg")

@@ -74,7 +74,7 @@ def test_recognises_the_dialect(text: str, expected: Dialect) -> None:
     assert value == ("a # b" if expected is ROS1 else "a")
 
 
-def test_the_build_tool_settles_what_the_file_leaves_open() -> None:
+def test_the_build_tool_decides_the_dialect_where_the_file_does_not() -> None:
     assert constants("string S=a # b", hint=ROS1) == {"S": "a # b"}
     assert constants("string S=a # b", hint=ROS2) == {"S": "a"}
     assert constants("time t\nstring S=a # b", hint=ROS2) == {"S": "a # b"}

@@ -70,7 +70,7 @@ def test_an_unknown_set_is_named() -> None:
         Universe(standard="ros2_nowhere", environment={}).standard_packages()
 
 
-def test_the_files_of_an_installation_say_what_rosbags_says(tmp_path, monkeypatch) -> None:
+def test_the_files_of_an_installation_have_the_definitions_of_rosbags(tmp_path, monkeypatch) -> None:
     from baton_generator import standard_sets as sets
 
     names, before = sets.names(), all_of("ros2_kilted")

@@ -73,7 +73,7 @@ def test_every_system_that_is_there_is_measured_and_every_other_named():
 
 
 @needs_ros2
-def test_the_workflow_passes_through_all_its_stages_and_its_row_says_what_the_transport_takes():
+def test_the_workflow_passes_all_its_stages_and_its_row_has_the_transports_share():
     worlds = ("rclpy", "accelerated", "baton")
     out = atsa("latencies", "--rounds", "1", "--count", "2", "--messages", "workflow", "--worlds", *worlds)
     assert re.search(r"# workflow: rclpy [\d.]+ ms, accelerated [\d.]+ ms, baton [\d.]+ ms", out), out

@@ -78,7 +78,7 @@ def one_peer(monkeypatch):
     monkeypatch.setattr(peers, "built", lambda: {"baton": known})
 
 
-def test_ctrl_c_ends_a_whole_series_and_keeps_what_was_measured(tmp_path, monkeypatch, one_peer):
+def test_ctrl_c_ends_a_whole_series_and_keeps_its_runs(tmp_path, monkeypatch, one_peer):
     results = iter([{"error": "no such program"}, KeyboardInterrupt])
 
     def perform(*_):
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_whole_series_and_keeps_what_was_measured(tmp_path, monkey
 @pytest.mark.parametrize(
     "command", [["run", "-p", "baton", "--network", "10gbit"], ["experiment", "rossf-fig15", "-p", "baton"]]
 )
-def test_peers_that_cannot_do_what_is_asked_are_an_error_and_move_no_recording(tmp_path, one_peer, command):
+def test_without_a_fitting_peer_there_is_an_error_and_the_recording_stays(tmp_path, one_peer, command):
     place = tmp_path / "run.jsonl.gz" if command[0] == "run" else tmp_path
     (tmp_path / "run.jsonl.gz").write_text("an old recording")
     done = CliRunner().invoke(baton, ["perf", *command, "-o", str(place)])
@@ -109,7 +109,7 @@ def test_peers_that_cannot_do_what_is_asked_are_an_error_and_move_no_recording(t
     assert [file.read_text() for file in tmp_path.iterdir()] == ["an old recording"]
 
 
-def test_the_help_says_what_a_round_trip_measures():
+def test_the_help_explains_a_round_trip():
     shown = CliRunner().invoke(baton, ["perf", "run", "--help"]).output
     assert "the way there and back" in " ".join(shown.split())
 

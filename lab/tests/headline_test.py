@@ -64,7 +64,7 @@ def test_the_table_has_a_row_for_each_peer_with_baton_first_and_the_fastest_next
     assert rows[0] == ("Baton", "") and rows[3:] == [("iceoryx", ""), ("ring", ""), ("dds", "default")]
 
 
-def test_the_table_shows_four_columns_at_most_and_a_dash_for_what_was_not_measured() -> None:
+def test_the_table_shows_four_columns_at_most_and_a_dash_for_missing_figures() -> None:
     cells = [f"{size}, {count}" for size in ("64 B", "4 KB", "64 KB", "1 MB", "16 MB") for count in (1, 8)]
     medians = {"baton": dict.fromkeys(cells, 10.0), "ring": dict.fromkeys(cells[:-1], 20.0)}
     assert headline.columns_of(medians) == ["64 B, 1", "64 KB, 1", "16 MB, 1", "16 MB, 8"]

@@ -121,7 +121,7 @@ def test_a_missing_command_is_named_with_its_package(monkeypatch, hidden, way_ou
         network.check("10gbit")
 
 
-def test_a_user_who_may_not_make_namespaces_is_told_the_way_out(monkeypatch, tmp_path):
+def test_without_the_right_to_make_namespaces_the_error_names_the_way_out(monkeypatch, tmp_path):
     refused = tmp_path / "unshare"
     refused.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
     refused.chmod(0o755)

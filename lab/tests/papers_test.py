@@ -47,7 +47,7 @@ def test_a_reason_has_at_most_two_sentences():
             assert len(re.findall(r"[.?!](?= |$)", number.reason)) <= 2, number.reason
 
 
-def test_every_command_of_the_table_is_one_that_baton_has(monkeypatch):
+def test_every_command_of_the_table_exists(monkeypatch):
     """Each verb and option is parsed; nothing is run."""
     for figure in FIGURES.values():
         for arguments in (figure.quick, figure.full):
@@ -61,7 +61,7 @@ def test_every_command_of_the_table_is_one_that_baton_has(monkeypatch):
                 command.make_context("baton", words)
 
 
-def test_every_criterion_names_what_it_measures():
+def test_every_criterion_has_paths_of_the_code_that_it_measures():
     root = Path(__file__).resolve().parents[2]
     for beginning, places in accept.paths().items():
         assert any(c["id"].startswith(beginning) for c in accept.load()), f"no criterion begins with '{beginning}'"
@@ -128,7 +128,7 @@ def test_a_figure_without_cells_is_run_by_its_own_command(monkeypatch):
         (["tzc-table2", "--rounds", "3"], "--rounds: not for tzc-table2"),
     ],
 )
-def test_what_cannot_be_run_is_an_error_that_says_why(arguments, words):
+def test_a_run_that_cannot_begin_is_an_error_with_the_reason(arguments, words):
     done = invoke("experiment", *arguments)
     assert done.exit_code != 0
     assert words in " ".join(done.output.split())

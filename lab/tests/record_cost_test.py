@@ -44,6 +44,6 @@ def test_a_recording_at_its_rate_counts_its_messages(tmp_path):
     "words, code, said",
     [(["--topics", "7"], 2, "no load has 7 topics: 1, 2, 4, 100"), (["--megabytes", "1000000000"], 2, "MB free")],
 )
-def test_what_cannot_be_measured_is_an_error_with_the_way_out(tmp_path, words, code, said):
+def test_a_figure_that_cannot_be_measured_is_an_error_with_the_way_out(tmp_path, words, code, said):
     done = CliRunner().invoke(command, ["record", "--folder", str(tmp_path), *words])
     assert done.exit_code == code and said in done.output, done.output

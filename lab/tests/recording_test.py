@@ -87,7 +87,7 @@ def test_a_new_recording_destroys_none_of_the_older_ones_and_says_where_they_are
     assert [(tmp_path / f"r.jsonl.gz.{n}").read_bytes() for n in (1, 2)] == contents[:2]
 
 
-def test_a_resumed_recording_keeps_its_runs_and_only_what_it_lacks_is_measured(tmp_path, monkeypatch):
+def test_a_resumed_recording_keeps_its_runs_and_only_the_missing_ones_are_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "build", lambda: {"commit": "1234", "modified": False})
     path = tmp_path / "r.jsonl.gz"
     jobs = session.schedule("field", [Cell(bytes=64), Cell(bytes=128)], [(peer(), "loan")], 2)

@@ -91,7 +91,7 @@ def test_many_peers_stand_by_name_in_a_box_plot_of_their_own_rows_the_fastest_on
     assert heights == sorted(heights)
 
 
-def test_what_shares_a_color_differs_in_its_stroke():
+def test_lines_of_one_color_differ_in_their_stroke():
     view = view_of([run_of([5], peer=f"peer{n:02}") for n in range(40)])
     assert len({(view.color(name), view.stroke(name)) for name in view.names}) == 40
 
@@ -133,7 +133,7 @@ def test_plots_take_the_colors_of_text_from_the_page_so_that_they_can_be_read_in
         assert plots.INK not in text and "#ffffff" not in text and "#000000" not in text
 
 
-def test_one_size_gets_no_line_over_sizes_and_no_title_names_what_does_not_differ():
+def test_cells_of_one_size_get_no_line_over_sizes_and_titles_name_only_differences():
     one = view_of([run_of([5, 6])])
     assert plots.lines_over_size(one) == []
     assert all("plain" not in t and "pinned" not in t for t in plots.boxes_over_size(one))
@@ -163,7 +163,7 @@ def test_usage_has_a_row_for_each_role_of_each_peer_with_medians_over_rounds():
     assert usage.count("<tr>") == 1 + 4
 
 
-def test_lots_table_1_names_what_is_not_measured_and_why():
+def test_lots_table_1_names_the_columns_that_are_not_measured_and_why():
     (table,) = report_tables.lot_table1(view_of([run_of([10], cpu_us=1_500_000)], "lot-table1"))
     assert "spin time" in table and table.count("not measured") == 2 and "<td>3.00</td>" in table
     assert "VTune" in EXPERIMENTS["lot-table1"].note and "spin time" in EXPERIMENTS["lot-table1"].note

@@ -156,7 +156,7 @@ def test_a_number_of_a_paper_is_judged_by_the_papers_bar_where_the_criterion_has
     assert papers_page.passes(Number("twice", "c"), row(passed=None)) is None
 
 
-def test_a_reason_follows_from_what_missed_the_bar():
+def test_the_reason_of_a_verdict_names_the_figure_that_missed_the_bar():
     number = Number("100 times", "c", reason="The wake-up takes it all.")
     assert papers_page.reason(number, row(middle=0.02)) == "The wake-up takes it all."
     assert papers_page.reason(number, row(middle=0.009)) == papers_page.NEARLY
@@ -193,7 +193,7 @@ def test_every_number_that_fails_in_the_last_recording_has_a_reason():
 PIECE = {"minutes": 1.0, "runs": 3, "others_cpus": 0.02, "stolen_cpus": 0.01, "quiet": True}
 
 
-def test_what_others_use_is_what_the_machine_used_without_this_process_and_its_children(tmp_path):
+def test_the_use_of_others_is_the_machines_use_without_this_process_and_its_children(tmp_path):
     stat = tmp_path / "stat"
     stat.write_text("cpu  100 50 150 9999 5 70 80 20 0 0\n")
     now = quiet.times(stat)

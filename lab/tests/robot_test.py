@@ -55,7 +55,7 @@ def seen_of(camera: list[list[float]], hand_over: int, recognition: int, lost=()
     command=st.integers(0, 50 * MS),
     lost=st.integers(0, 9),
 )
-def test_the_four_distances_are_the_braking_distance_and_t2_is_what_it_consists_of(
+def test_the_four_distances_add_up_to_the_braking_distance_and_the_parts_of_t2_to_t2(
     hand_over, recognition, command, lost
 ):
     camera = frames(LIT + 1_000 * MS)
@@ -103,7 +103,7 @@ def test_a_robot_that_brakes_for_nothing_is_an_error():
         robot.evaluate("drive", drive(LIT - 1), seen_of(frames(LIT), MS, MS))
 
 
-def test_without_the_nodes_an_error_names_what_to_install(monkeypatch, tmp_path):
+def test_without_the_nodes_an_error_names_the_packages_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("BATON_PERF_PROGRAMS", str(tmp_path))
     result = CliRunner().invoke(baton, ["perf", "robot", "-o", str(tmp_path / "r.jsonl.gz")])
     assert result.exit_code == 1

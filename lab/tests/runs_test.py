@@ -28,7 +28,7 @@ from recorded import invoke, needs_programs, peer
         ("Struct256", None, ("Struct256", 320)),
     ],
 )
-def test_performance_tests_message_names_mean_what_they_say(name, size, expected):
+def test_performance_tests_message_names_have_their_sizes(name, size, expected):
     assert performance_test.message_and_bytes(name, size) == expected
 
 
@@ -68,7 +68,20 @@ def test_an_unknown_peer_is_an_error_that_lists_the_known():
 
 
 @needs_programs
-@pytest.mark.parametrize("changes", [{}, {"subscribers": 3}, {"publishers": 3}, {"round_trip": True}, {"read_all": True}, {"one_process": True}, {"varying": True}, {"rate": 0}])  # fmt: skip
+# Fmt: skip.
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"subscribers": 3},
+        {"publishers": 3},
+        {"round_trip": True},
+        {"read_all": True},
+        {"one_process": True},
+        {"varying": True},
+        {"rate": 0},
+    ],
+)
 def test_a_run_over_baton_loses_and_tears_nothing(changes):
     # Deep enough for all messages of all publishers: a busy machine may let the subscriber sleep for longer than any number takes.
     cell = replace(Cell(bytes=65536, message="Image", messages=30, rate=200, depth=160), **changes)

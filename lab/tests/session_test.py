@@ -26,7 +26,7 @@ def test_every_round_runs_everybody_once_per_cell_in_a_rotating_order():
     assert sorted(first) == ["a", "b", "c"]
 
 
-def test_what_a_peer_cannot_do_is_not_scheduled():
+def test_cells_that_a_peer_cannot_run_are_not_scheduled():
     cells = [Cell(spin=True), Cell(subscribers=8), Cell(bytes=1 << 20)]
     limited = peer(can_spin=False, most_subscribers=4, largest=1000)
     assert session.schedule("e", cells, [(limited, "v")], 1) == []

@@ -150,7 +150,7 @@ def test_latency_and_computing_are_those_of_the_images_with_a_pose():
     assert positions == [[i, 0, 0] for i in range(2, 8)]
 
 
-def test_what_is_lost_is_counted_where_it_is_lost():
+def test_lost_messages_are_counted_by_the_end_that_lost_them():
     result = slam.evaluate(seen_of_nodes(lost_images=(0, 4), lost_clouds=(5, 6)))
     assert result["lost"] == {"image": 2, "pose": 0, "cloud": 2, "debug_image": 0}
     assert len(result["latency_ms"]["pose"]) == 5
@@ -196,7 +196,7 @@ def test_the_nodes_are_ordinary_programs_of_ros():
     assert [path.name for path in sources if "baton" in path.read_text().lower()] == []
 
 
-def test_without_the_nodes_an_error_names_what_to_install(monkeypatch, tmp_path):
+def test_without_the_nodes_an_error_names_the_packages_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("BATON_PERF_PROGRAMS", str(tmp_path))
     result = CliRunner().invoke(baton, ["perf", "slam", "-o", str(tmp_path / "r.jsonl.gz")])
     assert result.exit_code == 1

@@ -254,7 +254,7 @@ def test_a_process_that_has_ended_is_an_error_that_names_it(program):
         stepping.Thread(process.pid).__enter__()
 
 
-def test_a_wait_counts_however_short_and_a_long_call_without_one_does_not(start):
+def test_even_a_short_wait_counts_and_a_long_call_without_a_wait_does_not(start):
     process, (_, mark, *_) = start("calls")
     waits: dict[int, set[bool]] = {}
     with stepping.Thread(process.pid) as thread:
@@ -274,7 +274,7 @@ def test_a_wait_counts_however_short_and_a_long_call_without_one_does_not(start)
         window(thread, mark)
 
 
-def test_a_program_whose_tracer_is_killed_dies_too_and_no_breakpoint_is_left_in_it(program):
+def test_a_program_dies_with_its_killed_tracer_so_no_breakpoint_stays(program):
     script = (
         "import subprocess, sys, time\n"
         "from baton_perf import stepping\n"
@@ -299,7 +299,7 @@ def test_a_program_whose_tracer_is_killed_dies_too_and_no_breakpoint_is_left_in_
     assert ended, "the program lives on"
 
 
-def test_who_started_the_program_learns_how_it_ended(start):
+def test_the_parent_of_a_traced_program_gets_its_status(start):
     process, (_, mark, *_) = start("exits with 3 at the end of its input")
     with stepping.Thread(process.pid) as thread:
         process.stdin.close()

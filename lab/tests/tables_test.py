@@ -96,7 +96,7 @@ def test_a_clock_that_does_not_exist_is_an_error_that_lists_those_that_do():
 
 
 @pytest.mark.parametrize("clock", ["fill_ns", "construct_ns", "round_trip_ns"])
-def test_a_transport_without_a_clock_is_said_to_have_none_and_gets_no_other(clock):
+def test_a_transport_without_a_clock_is_named_and_gets_no_other_clock(clock):
     lacking = run_by_three_clocks(peer="sundial")
     lacking["processes"][1]["samples"].pop(clock, None)
     having = run_by_three_clocks()
@@ -125,7 +125,7 @@ def test_a_report_draws_a_recording_by_each_clock_that_was_asked_for(tmp_path, c
     assert text.count("What one process used") == 1 and text.count(">µs CPU per message") == len(cells)  # no clock's
 
 
-def test_a_report_names_who_has_no_such_clock_and_draws_the_others(tmp_path):
+def test_a_report_names_the_peers_without_the_clock_and_draws_the_others(tmp_path):
     lacking = run_by_three_clocks(peer="sun<dial")
     del lacking["processes"][1]["samples"]["fill_ns"]
     for name, runs, tables_of_latency in (("all", [lacking], 0), ("one", [run_by_three_clocks(), lacking], 1)):
@@ -144,7 +144,7 @@ def test_the_report_of_a_comparison_shows_the_clock_that_its_table_showed(tmp_pa
     assert "Latency in µs, with reading" in page.read_text() and "<td>44444</td>" in page.read_text()
 
 
-def test_what_bare_loses_and_its_negative_times_are_explained():
+def test_losses_and_negative_times_of_bare_are_explained():
     assert "bare is no transport" in printed([run_of([-0.3, 5], peer="bare", sent=3)], 140)
     assert "bare is no transport" not in printed([run_of([1, 5], sent=3)], 140)
 

@@ -93,7 +93,7 @@ def test_a_message_touches_the_same_whether_its_process_has_one_topic_or_a_hundr
         assert lines_of_hundred <= lines + more_lines, (one.counts[role], hundred.counts[role])
 
 
-def test_what_a_message_touches_is_named_by_region_and_function(small):
+def test_touched_lines_are_named_by_region_and_function(small):
     subscriber = small.counts["subscriber"]
     assert {"stack", "heap", "code: libbaton", "shared: baton-ring", "shared: baton-data"} <= subscriber.pages.keys()
     assert subscriber.total_lines == sum(subscriber.lines.values()) > subscriber.total_pages

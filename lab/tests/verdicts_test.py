@@ -27,7 +27,7 @@ def test_a_comparison_passes_on_its_interval_and_fails_beyond(two_peers):
     )
 
 
-def test_another_side_than_baton_may_be_the_one_that_has_to_pass(two_peers):
+def test_a_comparison_may_judge_another_side_than_baton(two_peers):
     own = {"own": "slow", "peers": ["baton"]}
     assert all(row.passed for row in verdicts_of(field_runs(100, 10), **own))
     assert not any(row.passed for row in verdicts_of(field_runs(10, 100), **own))
@@ -59,14 +59,14 @@ def test_every_criterion_of_the_file_can_be_planned(two_peers):
     assert {"baton", "slow"} <= {job.name() for job in jobs}
 
 
-def test_what_was_not_measured_does_not_pass(two_peers):
+def test_a_criterion_without_figures_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
     rows = verdicts_of(runs)
     assert rows and all(row.passed is None for row in rows)
 
 
 @pytest.mark.parametrize("gap", ["  ", " "], ids=["a short name", "a name that fills its column"])
-def test_what_a_program_printed_is_a_row_however_long_its_name_is(gap):
+def test_a_printed_verdict_becomes_a_row_even_if_its_name_is_long(gap):
     row = accept.printed_row(
         "scale", f"PASS  scale: 200 processes, 16 MB - 64 B{gap}-2.5 s [-2.6, 2.4]  bar <= 10 s  (why (not))"
     )

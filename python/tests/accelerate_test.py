@@ -66,7 +66,7 @@ def test_the_command_accelerates_an_unmodified_program_and_module(program):
     assert "usage" in run([sys.executable, "-m", "baton_accelerate"], 1, PYTHONPATH=str(PACKAGE))[1]
 
 
-def test_the_variable_does_when_the_site_directory_is_read(program):
+def test_the_variable_accelerates_when_the_site_directory_is_read(program):
     start = SITE + program.read_text()
     fake = {"PYTHONPATH": str(program.parent / "fake")}
     out, errors = run([sys.executable, "-c", start], BATON_ACCELERATE="rclpy", **fake)
@@ -79,7 +79,7 @@ def test_a_program_without_ros_does_not_even_load_the_package(program):
     assert run([sys.executable, "-c", code], BATON_ACCELERATE="rclpy,rospy") == ("False False\n", "")
 
 
-def test_what_fails_is_said_and_the_program_goes_on(program):
+def test_a_failed_acceleration_is_a_warning_and_the_program_goes_on(program):
     (program.parent / "fake" / "rclpy" / "publisher.py").write_text("raise ImportError('half installed')")
     out, errors = run(
         [sys.executable, "-c", SITE + "import rclpy; print('on')"],
@@ -101,7 +101,7 @@ def test_ros_2s_own_rclpy_is_accelerated():
 
 
 @pytest.mark.parametrize("given", ["many", "1.5", "-2"])
-def test_a_threshold_that_is_none_is_told_at_once_and_by_its_name(program, given):
+def test_a_malformed_threshold_is_an_error_at_once_that_names_the_variable(program, given):
     program.write_text("import rclpy.node")
     _, errors = run(
         [sys.executable, "-m", "baton_accelerate", "rclpy", program],

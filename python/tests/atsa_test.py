@@ -23,7 +23,7 @@ def test_a_threshold_is_measured_once_and_kept(cache):
 
 
 @pytest.mark.parametrize("there", ["[]", "7", "null", '"text"', "{", "", "[" * 100_000, '{"a": 1', "\0", "\u00ff"])
-def test_what_is_no_cache_is_measured_anew_and_replaced(cache, there):
+def test_a_malformed_cache_is_measured_anew_and_replaced(cache, there):
     cache.parent.mkdir()
     cache.write_text(there, "latin-1")
     assert atsa.cached_threshold("world", lambda: 7) == 7
@@ -42,7 +42,7 @@ def test_a_cache_that_cannot_be_is_no_error(cache):
     assert atsa.cached_threshold("world", lambda: 7) == 7
 
 
-def test_without_a_home_it_is_measured_and_not_kept(monkeypatch):
+def test_without_a_home_the_threshold_is_measured_and_not_kept(monkeypatch):
     # As in a container whose user id has no name.
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("HOME", raising=False)

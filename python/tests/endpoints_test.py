@@ -32,7 +32,7 @@ def connected(node, message_type=String, callback=None, qos=None, **options):
     return publisher, subscription
 
 
-def test_holdings_say_who_has_which_messages():
+def test_holdings_have_the_messages_of_each_subscription():
     node = baton.Node("n")
     publisher = node.advertise("t", "std_msgs/String", 10)
     subscription = node.subscribe("t", "std_msgs/String", qos=10)
@@ -356,7 +356,7 @@ def test_a_handler_may_return_the_response_that_it_filled(node):
     assert answer_of(node, switch) == ("done", [])
 
 
-def test_what_a_handler_returns_is_read_or_refused(node):
+def test_a_handler_returns_the_response_or_nothing_and_all_else_is_refused(node):
     def wrong_new(request, response):
         return SetBool.Response(success=True, message="done")
 
@@ -591,7 +591,7 @@ def test_a_node_name_that_ros_refuses_is_refused_when_the_node_is_made(name):
         baton.Node(name)
 
 
-def test_what_is_known_of_a_message_can_be_read(node):
+def test_the_metadata_of_a_message_can_be_read(node):
     publisher, subscription = connected(node)
     publisher.publish({"data": "x"})
     text = repr(baton.info(subscription.take(120)))

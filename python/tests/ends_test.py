@@ -89,7 +89,7 @@ print("main ends", flush=True)
     assert end_of(process) == (0, "main ends\n", "")
 
 
-def test_ctrl_c_ends_a_program_whose_main_thread_joins_one_that_spins(programs):
+def test_ctrl_c_ends_a_program_whose_main_thread_joins_a_spinning_thread(programs):
     process = programs.python(f"""
 {PREAMBLE}
 thread = threading.Thread(target=baton.spin, args=(node,))
@@ -123,7 +123,7 @@ print(thread.is_alive(), flush=True)
     assert end_of(process) == (0, "False\n", "")
 
 
-def test_what_follows_a_spin_that_the_end_has_ended_still_runs(programs):
+def test_code_after_a_spin_runs_although_the_interpreter_ended_the_spin(programs):
     process = programs.python(f"""
 {PREAMBLE}
 begun = threading.Event()

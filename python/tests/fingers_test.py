@@ -228,7 +228,7 @@ def test_a_line_of_rospy_s_logger_with_arguments_names_the_way(node):
         (lambda node: node.advertise("q", "std_msgs/Int32", 0), baton.InvalidArgument, "QoS depth must be 1 to 65536, not 0"),
     ],
 )  # fmt: skip
-def test_a_wrong_quality_of_service_is_refused_where_it_is_written(node, wrong, error, said):
+def test_a_wrong_quality_of_service_is_refused_at_the_call(node, wrong, error, said):
     with pytest.raises(error, match=said) as refused:
         wrong(node)
     assert "arg0" not in str(refused.value)

@@ -177,14 +177,14 @@ def test_genpy_shaped_objects_are_accepted():
     assert (header.seq, header.stamp.sec, header.stamp.nanosec) == (1, 5, 6)
 
 
-def test_what_is_no_message_class_is_said():
+def test_an_object_that_is_no_message_class_is_an_error():
     with pytest.raises(TypeError, match="no message class"):
         baton.convert(baton.message("std_msgs/String")(), int)
     with pytest.raises(TypeError, match="typestore.types"):
         baton.convert(baton.message("std_msgs/Header")(), STORE.types["std_msgs/msg/Header"])
 
 
-def test_what_only_rospy_can_write_keeps_its_bits():
+def test_signed_bytes_and_late_seconds_of_rospy_keep_their_bits():
     # docs/format/ros1-ros2-equivalence.md: `byte` is signed in genpy, and seconds are not.
     of_rospy = type("Level", (SimpleNamespace,), {"_slot_types": ["byte", "byte[]"]})
     kind = baton.message_from_text("test_msgs/Level", "byte level\nbyte[] more\n")

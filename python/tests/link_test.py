@@ -47,7 +47,7 @@ def far(programs, ports, tmp_path):
     return programs.python(FAR, *ports, env={"BATON_RUNTIME_DIR": str(tmp_path / "far")}, ready="ready")
 
 
-def test_a_link_brings_a_topic_of_another_host_and_says_what_it_does(ports, far):
+def test_a_link_brings_a_topic_of_another_host_and_reports_its_state(ports, far):
     with baton.Link(interface="lo", port=ports[0], host_name="near") as link:
         node = baton.Node("listener")
         subscription = node.subscribe("chatter", String)
@@ -231,7 +231,7 @@ def test_a_forked_child_does_not_hold_the_role(programs, ports):
     assert _link.saved().state is not None, "what a killed link has written stays"
 
 
-def test_the_text_of_a_state_may_have_what_this_version_does_not_know():
+def test_unknown_lines_and_fields_of_a_state_are_left_out():
     state = _link.parse(
         "baton-link-state 1\nlink\tphase=working\tcolour=red\nplanet\tname=mars\nhost\tname=a=b\tconnected=2\n"
     )

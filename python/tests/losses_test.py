@@ -64,7 +64,7 @@ def test_expired_messages_are_counted_and_not_lost(node):
     assert subscription.losses.lifespan == 3 and subscription.losses.total == 0
 
 
-def test_another_process_sees_what_was_lost_and_by_which_subscription(node, programs):
+def test_another_process_sees_the_losses_of_each_subscription(node, programs):
     publisher, subscription = pair(node, 4)
     program = f"""
 import baton
@@ -135,7 +135,7 @@ def test_a_shortage_is_marked_where_it_is_raised(node):
     assert not baton.BatonError("any").shortage
 
 
-def test_the_page_of_errors_says_whose_each_error_is():
+def test_the_page_of_errors_has_the_owner_of_each_error():
     page = (ROOT / "docs/format/error-codes.md").read_text()
     rows = {
         row.split("|")[1].strip().removeprefix("the ").removesuffix("'s"): re.findall(r"`(\w+)`", row.split("|")[2])

@@ -32,7 +32,7 @@ def test_events_of_both_ends_are_called_by_name():
         pass
 
 
-def test_none_ends_the_calls_and_the_callback():
+def test_none_as_callback_ends_the_calls_and_releases_the_callback():
     node = baton.Node("n")
     publisher = node.advertise("t", String)
     seen = queue.Queue()

@@ -79,7 +79,7 @@ def test_a_mistake_of_the_program_keeps_its_traceback(programs):
     assert "Traceback" in err
 
 
-def test_a_misspelt_parameter_is_said_once(programs):
+def test_a_misspelt_parameter_is_reported_once(programs):
     code = (
         "import baton; baton.init(); node = baton.Node('camera'); node.declare_parameter('rate', 30.0)\n"
         "executor = baton.Executor(); executor.add(node)\n"
@@ -128,7 +128,7 @@ def test_a_value_has_the_type_of_ros_2(value, type_, read):
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1, "a"], [[1]], [None], object(), [b"a"]])
-def test_what_is_no_parameter_is_refused(value):
+def test_a_malformed_parameter_is_refused(value):
     node = baton.Node("camera")
     with pytest.raises(TypeError, match="a parameter is a bool"):
         node.declare_parameter("x", value)
@@ -171,7 +171,7 @@ def test_parameters_are_set_read_listed_and_undeclared():
         node.declare_parameter("roi.height", 1)
 
 
-def test_a_descriptor_bounds_what_is_set_and_a_message_is_one_too():
+def test_a_descriptor_bounds_the_values_and_may_be_a_message():
     node = baton.Node("camera")
     given = ParameterDescriptor("frames a second", integer_range=baton.IntegerRange(1, 100, 1))
     node.declare_parameter("rate", 10, given)
@@ -301,7 +301,7 @@ baton.spin(node)
     assert get.call({"names": ["rate"]}, 60).values[0].integer_value == 50
 
 
-def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
+def test_a_parameter_that_is_no_utf_8_is_read_as_in_messages_and_ends_no_call():
     node, caller = baton.Node("camera"), baton.Node("caller")
     node.declare_parameter("name", "left")
     node.declare_parameter("names", ["a"])
@@ -322,7 +322,7 @@ def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
     assert baton._core._parameter_yaml(texts[0]) == '"a\ufffd"'
 
 
-def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_process_asks(programs):
+def test_requests_without_a_response_cause_one_line_a_second_at_most(programs):
     # Responses beyond 16 MiB. Another process chooses how many it wants, and of which services.
     process = programs.python("""
         import baton, sys, threading, time

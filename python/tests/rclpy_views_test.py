@@ -32,7 +32,7 @@ def line(process, expected):
     raise AssertionError(process.stderr.read())
 
 
-def test_callbacks_of_rclpy_get_views_of_what_a_stock_publisher_sent(ros):
+def test_callbacks_of_rclpy_get_views_of_messages_of_a_stock_publisher(ros):
     talker, listener = ros("talk"), ros("listen")
     line(listener, "ready")
     talker.tell("go")
@@ -43,7 +43,7 @@ def test_loans_executors_durability_errors_and_the_end_within_one_process(ros):
     line(ros("mixed"), "mixed")
 
 
-def test_over_another_rmw_a_view_subscription_says_what_it_will_not_hear(ros):
+def test_over_another_rmw_a_view_subscription_warns_of_publishers_out_of_reach(ros):
     line(ros("other_rmw", over_baton=False), "said so")
 
 

@@ -30,7 +30,7 @@ def test_a_wire_is_published_as_a_message_and_a_message_gives_each_wire(ends, wi
 
 
 @pytest.mark.parametrize("wire", [b"", CDR[:7], CDR[:-1], b"\0\7" + CDR[2:], b"\0\1\0\0\xff\xff\xff\xff"])
-def test_what_is_no_message_is_refused_and_keeps_no_loan(ends, wire):
+def test_malformed_bytes_are_refused_and_keep_no_loan(ends, wire):
     publisher, subscription = ends
     with pytest.raises((baton.MalformedMessage, baton.Unsupported)):
         _core._publish_serialized(publisher, wire, True)

@@ -47,7 +47,7 @@ def test_nothing_is_published_before_somebody_asks(server, client):
     assert not [e for e in baton.Node("other").endpoints() if "_service_event" in e.topic]
 
 
-def test_both_ends_publish_what_they_sent_and_received(server, client):
+def test_both_ends_publish_events_of_requests_and_responses(server, client):
     server.configure_introspection("contents")
     client.configure_introspection("contents")
     events = listening(2)
@@ -104,7 +104,7 @@ def test_contents_inside_contents_are_the_same(runtime_directory):
     assert np.array_equal(seen.d, np.arange(1000.0)) and np.array_equal(seen.k, np.arange(9.0))
 
 
-def test_what_cannot_be_asked_for_is_named(server):
+def test_a_wrong_argument_of_introspection_is_named(server):
     with pytest.raises(ValueError, match="takes 'off', 'metadata' or 'contents', not 'all'"):
         server.configure_introspection("all")
 

@@ -585,7 +585,7 @@ def test_a_message_where_a_service_is_wanted_is_named_as_such_and_the_reverse():
         baton.service(baton.msg.std_msgs.String)
 
 
-def test_the_search_path_takes_directories_and_lists_of_them_and_refuses_what_is_not_there(tmp_path):
+def test_the_search_path_takes_directories_and_lists_of_them_and_refuses_missing_ones(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name / "msg").mkdir(parents=True)
         (tmp_path / name / "msg" / "Found.msg").write_text("int32 x\n")
@@ -636,12 +636,12 @@ def test_the_version_is_the_distributions():
     assert f"project(baton VERSION {baton.__version__} " in settings
 
 
-def test_spinning_nothing_is_refused_instead_of_waiting_for_ever():
+def test_spin_without_nodes_is_refused_instead_of_waiting_for_ever():
     with pytest.raises(TypeError, match="needs the nodes"):
         baton.spin()
 
 
-def test_repr_shows_the_fields_and_shortens_what_is_long():
+def test_repr_shows_the_fields_and_shortens_long_arrays():
     image = Image(width=3, encoding="e" * 200)
     image.header.frame_id = "map"
     image.data = np.arange(100)

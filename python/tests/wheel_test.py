@@ -40,7 +40,7 @@ def wheel(sdist, tmp_path_factory):
         return make_wheels.make_wheel(sdist, version, Path(sys.executable), platform.machine(), out)
 
 
-def test_the_sdist_has_what_is_built_and_nothing_that_git_ignores(sdist):
+def test_the_sdist_has_the_sources_of_the_build_and_no_file_that_git_ignores(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"CMakeLists.txt", "LICENSE", "PKG-INFO", "python/src/module.cpp", "lab/msg/CMakeLists.txt"} <= names

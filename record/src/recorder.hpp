@@ -95,7 +95,7 @@ class Recorder {
     std::size_t offered = 0;              // how many offers the present channel mentions
     std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0}, memory{0};  // relaxed: counters for progress()
     std::atomic<std::uint64_t> budget{0};                                       // relaxed: as above
-    std::uint64_t overflow_before = 0;      // the reader's overflow when the budget was spent
+    std::uint64_t overflow_before = 0;      // displaced messages when the budget was spent
     bool was_stalled = false;               // the budget was spent at some time since the last take
     std::uint64_t most_takes = UINT64_MAX;  // how many messages may be taken until the end
   };

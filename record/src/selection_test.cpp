@@ -64,7 +64,7 @@ TEST(Selection, ANameThatIsNoTextIsNotSelected) {
   EXPECT_FALSE(selection(options).has("/a\n", "t/T"));
 }
 
-TEST(Selection, SaysWhatIsWrong) {
+TEST(Selection, NamesTheMistake) {
   SelectionOptions options;
   EXPECT_EQ(Selection::make(options).error().message, "no topic is selected: name some, or all");
   options.patterns = {"(["};

@@ -202,7 +202,7 @@ def changed(path, old, new):
 
 @pytest.mark.parametrize("compression", ["BZ2", "LZ4"])
 @pytest.mark.parametrize(("size", "said"), [(10, "promises 10 bytes"), (1 << 31, "at most 1073741824 are read")])
-def test_a_chunk_of_ros_1_takes_no_more_memory_than_it_says_and_may(tmp_path, compression, size, said):
+def test_a_chunk_of_ros_1_takes_no_more_memory_than_its_header_and_the_bound_allow(tmp_path, compression, size, said):
     message = bytes(STORE1.serialize_ros1(STORE1.types[STRING]("x" * 1000), STRING))
     bag = write_ros1(tmp_path / "bag.bag", [("/a", STRING, START_NS, message)], compression=compression)
     assert rows(bag) == [("/a", STRING, START_NS, message)]
@@ -212,7 +212,7 @@ def test_a_chunk_of_ros_1_takes_no_more_memory_than_it_says_and_may(tmp_path, co
     assert said in run("check", bag, code=1)
 
 
-def test_a_bag_of_ros_1_for_whose_lengths_there_is_no_memory_is_refused(tmp_path, monkeypatch):
+def test_a_bag_of_ros_1_with_lengths_beyond_the_memory_is_refused(tmp_path, monkeypatch):
     bag = write_ros1(tmp_path / "bag.bag", [("/a", STRING, START_NS, bytes(4))])
 
     def without_memory(source, size):

@@ -191,7 +191,7 @@ def test_a_conversion_keeps_quality_of_service_and_latching(tmp_path):
         assert opened.topics[0].offered[0].depth == 2
 
 
-def test_cut_takes_times_and_topics_and_what_latched_topics_held(tmp_path):
+def test_cut_selects_by_time_and_topic_and_begins_with_the_messages_of_latched_topics(tmp_path):
     bag = strings(tmp_path / "bag.mcap", qos={"/a": LATCHED})
     run("cut", bag, tmp_path / "part.mcap", "--start", 0.011, "--end", 0.015)
     # number 10 of /a was held at the start
@@ -216,7 +216,7 @@ def test_merge_sorts_the_messages_of_all_by_time(tmp_path):
         assert [(topic.name, topic.count) for topic in opened.topics] == [("/a", 20), ("/b", 20)]
 
 
-def test_what_stands_beside_messages_is_kept(tmp_path):
+def test_attachments_and_metadata_are_kept(tmp_path):
     from mcap.writer import Writer
 
     with (tmp_path / "bag.mcap").open("wb") as file:
@@ -344,7 +344,7 @@ def test_a_wrong_length_costs_nothing_if_there_is_a_summary(tmp_path):
     assert texts(tmp_path / "new.mcap") == ROWS
 
 
-def test_lies_about_sizes_take_no_memory(tmp_path):
+def test_false_sizes_take_no_memory(tmp_path):
     bag = strings(tmp_path / "bag.mcap", compression=CompressionType.ZSTD)
     content = bytearray(bag.read_bytes())
     at = next(
@@ -405,7 +405,7 @@ def test_statistics_with_wrong_times_hide_no_message(tmp_path):
     assert "statistics say other times" in run("check", bag, code=2)
 
 
-def test_a_type_that_no_library_reads_is_copied_as_it_is_or_named(tmp_path):
+def test_messages_of_a_type_that_no_library_reads_are_copied_unchanged_or_named(tmp_path):
     from mcap.writer import Writer
 
     with (tmp_path / "bag.mcap").open("wb") as file:

@@ -153,12 +153,12 @@ def test_the_command_line_controls_a_player(playing):
         (["pause", "-n", "playr"], 1, "no recorder or player /playr runs; did you mean /player?"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_the_way_out(playing, words, code, said):
+def test_a_command_that_a_recorder_or_player_cannot_obey_is_an_error_with_the_way_out(playing, words, code, said):
     done = run(*words)
     assert done.exit_code == code and said in done.output, done.output
 
 
-def test_one_of_several_has_to_be_named(playing, tmp_path):
+def test_with_several_recorders_or_players_one_has_to_be_named(playing, tmp_path):
     with (
         Recorder(tmp_path / "bag", ["/a"]) as recorder,
         Services(baton.Node("recorder"), of_recorder(recorder)),

@@ -54,7 +54,7 @@ def test_a_view_shows_messages_of_any_time(runtime_directory, time_ns):
     [NO_MESSAGE, b"", image_message(b"\1" * 70_000)],
     ids=["no message", "nothing", "an image wider than a JPEG can be"],
 )
-def test_a_view_leaves_out_what_it_cannot_show(runtime_directory, lie):
+def test_a_view_leaves_out_messages_that_it_cannot_show(runtime_directory, lie):
     node = baton.Node("robot")
     honest = node.advertise("/image", "sensor_msgs/Image")
     with shown(reduction=Reduction(jpeg=("*",))) as view, Viewer(view.port) as client:

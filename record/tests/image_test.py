@@ -221,7 +221,7 @@ def test_kitty_gets_a_png_in_parts():
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode("".join(data))))), noise)
 
 
-def test_the_terminal_says_what_it_shows():
+def test_the_form_of_a_picture_follows_from_the_terminals_answer():
     assert image_terminal.form_of("\x1b_Gi=1;OK\x1b\\\x1b[?62;4c") == "kitty"
     assert image_terminal.form_of("\x1b[?62;4;22c") == "sixel"
     assert image_terminal.form_of("\x1b[?64;1;2c") == "blocks"
@@ -260,7 +260,7 @@ def test_a_terminal_is_asked_what_it_shows_and_a_picture_keeps_its_colours(runti
         os.close(ours)
 
 
-def test_wrong_uses_are_said(monkeypatch):
+def test_wrong_arguments_are_errors_with_the_way_out(monkeypatch):
     node = baton.Node("robot")
     texts = node.advertise("text", "std_msgs/String")
     for arguments, said in (

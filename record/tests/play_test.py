@@ -153,7 +153,7 @@ def test_the_whole_time_of_a_long_bag_does_not_drift(tmp_path):
     assert player.notes[-1][0] == round(round(2999 * third) / 0.7)
 
 
-def test_paused_it_steps_and_goes_on_where_it_stopped(ten):
+def test_a_paused_player_steps_and_resumes_at_the_same_moment(ten):
     def at_first():
         assert player.paused and player.published == 0
         player.step(2)
@@ -204,7 +204,7 @@ def test_seek_goes_back_and_forth(ten):
     assert [moment // MS for moment, _, _ in player.notes] == [0, 1, 4, 18, 35, 46, 46, 47]
 
 
-def test_start_duration_and_loop_choose_what_is_played(ten):
+def test_start_duration_and_loop_choose_the_messages(ten):
     class Twice(Noted):
         def _publish(self, topic, data):
             super()._publish(topic, data)
@@ -224,7 +224,7 @@ def test_start_duration_and_loop_choose_what_is_played(ten):
     ]
 
 
-def test_what_latched_topics_held_at_the_start_comes_first(tmp_path):
+def test_messages_that_latched_topics_held_at_the_start_come_first(tmp_path):
     rows = [
         ("/map", 0, "m0"),
         ("/a", 1, "a1"),
@@ -317,7 +317,7 @@ def test_topics_are_chosen_by_patterns_and_renamed(tmp_path):
         del player
 
 
-def test_publishers_offer_what_was_recorded_or_what_a_file_says(tmp_path):
+def test_publishers_offer_the_recorded_qos_or_that_of_a_file(tmp_path):
     best = LATCHED.replace("reliability: reliable", "reliability: best_effort").replace("transient_local", "volatile")
     bag = strings(
         tmp_path / "bag.mcap",
@@ -355,7 +355,7 @@ def test_a_wrong_file_of_overrides_is_refused(wrong):
         read_overrides(wrong, "file")
 
 
-def test_what_cannot_be_played_is_left_out_with_a_sentence_or_refused(tmp_path):
+def test_messages_that_cannot_be_played_are_left_out_with_a_sentence_or_refused(tmp_path):
     rows = [("/a", STRING, START_NS + n * MS, text("ok") if n != 1 else b"\0\1\0\0\xff\0\0\0ab") for n in range(3)]
     bag = write_mcap(tmp_path / "bag.mcap", rows)
     said = []
@@ -398,7 +398,7 @@ def test_a_topic_that_is_not_played_is_not_waited_for(ten):
 
 
 @needs_package(RECORD)
-def test_what_baton_record_writes_is_whole_and_plays(tmp_path, runtime_directory):
+def test_a_bag_of_baton_record_is_whole_and_plays(tmp_path, runtime_directory):
     node = baton.Node("n")
     image = baton.message("sensor_msgs/Image")(data=bytes(range(250)) * 400, encoding="mono8")
     latched = node.advertise("/map", "std_msgs/String", baton.QoS(1, durability="transient_local"))
@@ -421,7 +421,7 @@ def test_what_baton_record_writes_is_whole_and_plays(tmp_path, runtime_directory
         assert all(bytes(pictures.take(120).data) == bytes(image.data) for _ in range(10))
 
 
-def test_the_keys_do_what_the_help_says(ten):
+def test_the_keys_have_the_effects_that_the_help_lists(ten):
     with Noted(ten) as player:
         press(player, " ")
         assert player.paused
@@ -436,7 +436,7 @@ def test_the_keys_do_what_the_help_says(ten):
         assert not player.paused and player.play() == 0
 
 
-def test_the_command_plays_and_names_what_is_wrong(ten, tmp_path):
+def test_the_command_plays_and_names_errors(ten, tmp_path):
     node = baton.Node("n")
     subscription = node.subscribe("/b", "std_msgs/String")
     taken = []
@@ -499,7 +499,7 @@ def test_close_within_play_ends_it(ten):
         assert player.topics == []
 
 
-def test_what_a_bag_says_does_no_harm_to_a_terminal(tmp_path):
+def test_names_of_a_bag_do_no_harm_to_a_terminal(tmp_path):
     with (tmp_path / "whole.mcap").open("wb") as file:
         writer = Writer(file, compression=CompressionType.NONE, use_chunking=False)
         writer.start("ros2", "test")

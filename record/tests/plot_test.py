@@ -95,7 +95,7 @@ def test_labels_have_the_digits_that_they_need(low, high, labels):
     assert all(len(each) <= 10 for each in seen)
 
 
-def test_what_lies_outside_of_the_range_and_of_the_window_is_not_drawn():
+def test_values_outside_of_the_range_and_of_the_window_are_not_drawn():
     line = Line("/a.data", np.array([-5.0, -1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 50.0, 1e300, -1e300]))
     inside = rows([line], limits=(0.0, 2.0), braille=False, colour=False)
     assert len(inside) == 12
@@ -193,7 +193,7 @@ def test_a_type_without_numbers_says_so():
         (["/nobody.data", "--timeout", "0.1"], "nobody publishes or subscribes /nobody"),
     ],
 )
-def test_wrong_uses_are_said(arguments, said):
+def test_wrong_arguments_are_errors_with_the_way_out(arguments, said):
     result = CliRunner().invoke(command, arguments)
     assert result.exit_code != 0
     assert said in " ".join(result.output.split())

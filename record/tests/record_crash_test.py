@@ -53,7 +53,7 @@ def ends_of(data):
     [(("--chunk-size", "30000"), 20, 9000, 4, 60), (("--direct",), 2, 1_100_000, 2, 3)],
     ids=["cached", "direct"],
 )
-def test_a_file_that_is_cut_anywhere_has_all_whole_chunks(programs, tmp_path, words, count, size, chunks, random_cuts):
+def test_all_whole_chunks_of_a_cut_file_are_read(programs, tmp_path, words, count, size, chunks, random_cuts):
     if "--direct" in words:
         needs_direct(tmp_path)
     bag = Recording(programs, tmp_path / "bag", "/image", "/chatter", *words)
@@ -105,7 +105,7 @@ def test_schemas_and_channels_stand_in_a_file_again(programs, tmp_path):
     assert said < sum(len(chunk.data) for chunk in chunks) / 10 and len(known) > 5
 
 
-def test_a_killed_recorder_leaves_what_it_has_written(programs, tmp_path):
+def test_the_chunks_that_a_killed_recorder_has_written_are_read(programs, tmp_path):
     bag = Recording(programs, tmp_path / "bag", "/image", "--chunk-size", "100000")
     images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
     for i in range(50):
@@ -203,7 +203,7 @@ def test_a_file_system_without_direct_io_is_refused_by_name(tmp_path, runtime_di
     assert "bag" not in done.stdout, "a folder is left, and the next try would find it"
 
 
-def test_what_a_snapshot_cannot_write_is_counted(programs, tmp_path):
+def test_messages_that_a_snapshot_cannot_write_are_counted(programs, tmp_path):
     limit = 1_000_000
 
     def limited():

@@ -62,7 +62,7 @@ def drive(programs, tmp_path):
     return bag.directory
 
 
-def test_what_is_played_is_what_was_recorded(drive):
+def test_the_recorded_messages_are_played(drive):
     node = baton.Node("viewer")
     images, texts = node.subscribe("image", "sensor_msgs/Image", qos=20), node.subscribe("chatter", "std_msgs/String")
     with Player(drive, rate=1000) as player:

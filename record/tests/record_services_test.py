@@ -100,7 +100,7 @@ def asked(programs, tmp_path, lamp):
 
 
 @pytest.mark.parametrize("source", ["service", "client"])
-def test_what_a_service_was_asked_is_asked_again(asked, source):
+def test_recorded_requests_are_sent_to_the_server_again(asked, source):
     node, heard, last = baton.Node("other_lamp"), [], threading.Event()
 
     def answer(request, response):

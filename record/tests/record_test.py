@@ -46,7 +46,7 @@ def fill(image, number, data):
 
 
 @pytest.mark.parametrize("words", [(), ("--direct",)], ids=["cached", "direct"])
-def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_path, words):
+def test_three_libraries_read_the_recorded_messages_back_equal(programs, tmp_path, words):
     if words:
         needs_direct(tmp_path)
     bag = Recording(programs, tmp_path / "drive", "--all", "--crc", *words)
@@ -251,7 +251,7 @@ def test_messages_of_a_latched_publisher_that_has_left_are_recorded_once(program
     assert [m.data for _, m in read(bag.files[0])] == [str(i) for i in range(201)]
 
 
-def test_what_a_later_publisher_offers_is_in_the_bag_too(programs, tmp_path):
+def test_the_qos_of_a_later_publisher_is_in_the_bag_too(programs, tmp_path):
     node = baton.Node("maps")
     ordinary = node.advertise("map", "std_msgs/String")
     bag = Recording(programs, tmp_path / "bag", "/map", "/other")
@@ -349,7 +349,7 @@ def test_each_file_of_a_split_bag_stands_alone(programs, tmp_path):
         assert reader.message_count == 201
 
 
-def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_path):
+def test_messages_during_a_pause_are_left_out_and_the_end_of_the_input_stops(programs, tmp_path):
     bag = Recording(programs, tmp_path / "bag", "/chatter", "--paused")
     talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
     talker.publish({"data": "before"})
@@ -367,7 +367,7 @@ def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_pat
 
 
 @pytest.mark.parametrize("qos", [None, baton.QoS(history="keep_all", depth=10)])
-def test_what_a_stopped_recorder_misses_is_counted_and_no_publisher_waits(programs, tmp_path, qos):
+def test_a_stopped_recorder_counts_displaced_messages_and_no_publisher_waits(programs, tmp_path, qos):
     bag = Recording(programs, tmp_path / "bag", "/chatter")
     talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String", qos=qos)
     bag.process.send_signal(signal.SIGSTOP)
@@ -484,7 +484,7 @@ def test_the_bag_is_finished_if_the_program_dies(programs, tmp_path):
     assert [m.data for topic, m in read(tmp_path / "bag/bag_0.mcap") if topic == "/chatter"] == ["last"]
 
 
-def test_the_progress_line_says_what_is_recorded_and_what_is_missing_and_why():
+def test_the_progress_line_has_recorded_and_missing_messages_and_the_reasons():
     def state(written, missing, records=None):
         topic = RecordedTopic("/image", "sensor_msgs/msg/Image", 1200, written, {"queue": missing, "disk": 0})
         return RecordState((topic,), (), 1, 1200, written, records or written, 5_000_000, 0, 0, 10**10, False, None)
@@ -498,7 +498,7 @@ def test_the_progress_line_says_what_is_recorded_and_what_is_missing_and_why():
     assert "| 3.0 GB of 12.0 GB, 25% | 500.0 MB/s |" in compressed
 
 
-def test_what_was_published_before_the_stop_is_in_the_bag_however_many_samples_wait(programs, tmp_path):
+def test_messages_published_before_the_stop_are_in_the_bag_even_if_many_wait(programs, tmp_path):
     bag = Recording(programs, tmp_path / "bag", "/image")
     images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
     for i in range(60):
@@ -511,7 +511,7 @@ def test_what_was_published_before_the_stop_is_in_the_bag_however_many_samples_w
 
 
 @pytest.mark.parametrize("reason, words", [("held", []), ("budget", ["--max-queue", "100000", "--chunk-size", "1"])])
-def test_while_the_disk_stands_still_messages_wait_unread_and_what_is_displaced_has_its_reason(
+def test_while_the_disk_stands_still_messages_wait_unread_and_displaced_ones_have_their_reason(
     programs, tmp_path, reason, words
 ):
     bag = Recording(programs, tmp_path / "bag", "/image", *words)

@@ -115,7 +115,7 @@ def test_a_file_has_images_clouds_transforms_numbers_and_texts(tmp_path):
     assert times == sorted(times) and len(set(times)) == 5
 
 
-def test_what_is_made_smaller_is_small_in_the_file(tmp_path):
+def test_reduced_messages_are_small_in_the_file(tmp_path):
     node = baton.Node("robot")
     latched = baton.QoS(1, durability="transient_local")
     images, points = (
@@ -130,7 +130,7 @@ def test_what_is_made_smaller_is_small_in_the_file(tmp_path):
     assert [each[0] for each in values(path, "/points", "Points3D:positions")[0]] == [0.0, 3.0, 6.0, 9.0]
 
 
-def test_what_cannot_be_shown_is_said_and_stops_nothing(tmp_path):
+def test_messages_that_cannot_be_shown_are_reported_and_the_view_goes_on(tmp_path):
     node = baton.Node("robot")
     images, numbers = node.advertise("camera", "sensor_msgs/Image"), node.advertise("number", "std_msgs/Float64")
     nothing = node.advertise("nothing", "std_msgs/Empty")
@@ -196,7 +196,7 @@ def test_options_of_the_other_viewers_are_refused():
         assert f"{option[0]} is for viewers that connect" in " ".join(result.output.split())
 
 
-def test_a_viewer_that_is_not_there_is_said(tmp_path):
+def test_an_unreachable_viewer_is_an_error(tmp_path):
     from baton_record.rerun_view import RerunView
 
     with pytest.raises(ViewError, match="nonsense"):

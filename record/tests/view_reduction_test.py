@@ -106,7 +106,7 @@ def test_a_frame_that_is_no_utf_8_ends_no_view():
         assert client.message()[1].header.frame_id == "front"
 
 
-def test_viewers_get_what_was_made_smaller():
+def test_viewers_get_the_reduced_messages():
     node = baton.Node("robot")
     ends = {
         name: node.advertise(name, kind, LATCHED)

@@ -80,7 +80,7 @@ def test_a_client_that_subscribes_to_a_parameter_gets_each_new_value():
         assert other.parameters == {}
 
 
-def test_a_client_sets_the_parameters_that_it_may_set():
+def test_a_client_sets_only_the_allowed_parameters():
     node = camera()
     settable = ["/camera.rate", "camera.gain", "/camera.weights", "/camera.names", "/nobody.*"]
     with spinning(node), shown(settable=settable) as view, Viewer(view.port) as client:
@@ -176,7 +176,7 @@ def serve(node, answer):
     return node.serve("switch", "std_srvs/SetBool", handler)
 
 
-def test_a_client_calls_the_services_that_it_may_call():
+def test_a_client_calls_only_the_allowed_services():
     node = baton.Node("robot")
     requests = []
 

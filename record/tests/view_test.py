@@ -32,7 +32,7 @@ def subscriptions(node, topic):
     return [each for each in node.endpoints() if each.topic == topic and not each.is_publisher]
 
 
-def test_a_client_gets_what_it_watches_and_nothing_else_is_subscribed():
+def test_a_client_gets_the_topics_that_it_watches_and_no_other_topic_is_subscribed():
     node = baton.Node("robot")
     images, texts = node.advertise("camera", "sensor_msgs/Image"), node.advertise("text", "std_msgs/String")
     data = np.arange(60_000, dtype=np.uint32).astype(np.uint8)
@@ -83,7 +83,7 @@ def test_topics_come_and_go():
         until(lambda: not subscriptions(node, "/t7"))
 
 
-def test_each_client_gets_what_a_latched_topic_holds():
+def test_each_client_gets_the_messages_of_a_latched_topic():
     node = baton.Node("robot")
     maps = node.advertise("map", "std_msgs/String", baton.QoS(2, durability="transient_local"))
     for text in ("one", "two"):
@@ -135,7 +135,7 @@ def test_of_transforms_each_message_is_shown():
 
 
 @pytest.mark.parametrize("encoding", ["json", "cdr"])
-def test_what_a_client_publishes_arrives(encoding):
+def test_messages_of_a_client_arrive(encoding):
     node = baton.Node("robot")
     speeds = node.subscribe("cmd_vel", "geometry_msgs/Twist")
     parts = {"linear": {"x": 1.5, "y": 0.0, "z": 0.0}, "angular": {"x": 0.0, "y": 0.0, "z": -2.0}}
@@ -193,7 +193,7 @@ def test_a_bounded_number_of_topics_is_offered(monkeypatch):
     assert len(ends) == 3
 
 
-def test_a_bounded_number_of_sentences_is_said(monkeypatch):
+def test_the_number_of_error_sentences_is_bounded(monkeypatch):
     monkeypatch.setattr("baton_record.view_errors.MOST_SAID", 2)
     allowed = baton.Node("robot").subscribe("allowed", "std_msgs/String")
     with shown(publish=["/allowed"]) as view, Viewer(view.port) as client:
@@ -216,7 +216,7 @@ def test_a_schema_has_the_fields_that_ros_2_has():
         assert not any(field == "seq" for field, _ in types.get("std_msgs/msg/Header", ((), ()))[1])
 
 
-def test_a_port_in_use_and_a_missing_library_are_said(monkeypatch):
+def test_a_port_in_use_and_a_missing_library_are_errors_with_a_reason(monkeypatch):
     with shown() as view, pytest.raises(ViewError, match=f"127.0.0.1:{view.port}: Failed to bind port"):
         View(baton.Node("second"), port=view.port)
     monkeypatch.setitem(sys.modules, "foxglove", None)

@@ -60,5 +60,5 @@ def test_every_form_of_every_message_is_the_references(codec, text, data):
 
 @settings(max_examples=40)
 @given(text=definitions().filter(lambda text: "wstring" not in text), data=st.data())
-def test_the_reference_writes_what_rosbags_writes(text, data):
+def test_the_reference_writes_the_bytes_that_rosbags_writes(text, data):
     make_vectors.compare_with_rosbags(text, data.draw(values.message(reference.Schema(text), plain_text=True)))

@@ -23,7 +23,7 @@ def common():
     return sorted(name for name in ros1.keys() & ros2.keys() if "/msg/" in name)
 
 
-def test_all_common_types_are_one_type_except_those_that_the_page_lists():
+def test_all_types_of_both_ros_are_equal_except_those_on_the_page():
     names = common()
     different = {short(name) for name in names if definition(ros1_store(), name) != definition(ros2_store(), name)}
     section = PAGE.split("## 3.")[1].split("## How")[0]

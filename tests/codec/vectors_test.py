@@ -13,7 +13,7 @@ import sfm_reference as reference
 from ruamel.yaml import YAML
 
 
-def test_the_files_are_what_make_vectors_writes():
+def test_the_files_are_those_that_make_vectors_writes():
     assert make_vectors.problems(make_vectors.files()) == ([], [])
 
 

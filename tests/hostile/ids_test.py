@@ -100,7 +100,7 @@ def test_the_next_ids_of_a_process_are_its_own_for_every_other(pair):
     attacker.close()
 
 
-def test_a_process_makes_endpoints_whoever_announced_their_ids(pair):
+def test_a_process_makes_endpoints_although_another_process_announced_their_ids(pair):
     victim, _ = pair
     attacker = link_to(victim)
     subscription = attacker.endpoint("/b", False)

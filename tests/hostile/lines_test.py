@@ -93,7 +93,7 @@ def in_processes(directory, attack):
     ],
     ids=["one process, many connections", "many processes", "many violations"],
 )
-def test_a_flood_causes_few_lines_and_the_fault_of_an_honest_process_is_said(
+def test_a_flood_causes_few_lines_and_the_fault_of_an_honest_process_has_a_line(
     tmp_path, victim, flood, attack, most, kind, wrong, other_kind
 ):
     begun = time.monotonic()

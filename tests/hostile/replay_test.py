@@ -71,7 +71,7 @@ def replay(directory, name, identity, heard):
 
 
 @pytest.mark.parametrize("when", ["before the new one comes", "beside the new one"])
-def test_what_a_former_process_said_is_nothing_when_a_stranger_says_it(tmp_path, when):
+def test_frames_of_a_former_process_have_no_effect_if_another_process_repeats_them(tmp_path, when):
     node = baton.Node("victim", runtime_directory=tmp_path, on_diagnostic=lambda each: None)
     received = []
     subscription = node.subscribe("/count", "std_msgs/Int32", lambda message: received.append(message.data), 1000)

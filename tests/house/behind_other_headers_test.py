@@ -27,7 +27,7 @@ ROOMS = (
 pytestmark = pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
 
 
-def test_the_table_of_macros_has_what_this_machines_headers_define():
+def test_the_table_of_macros_has_those_of_this_machines_headers():
     standard, others = macro_names.names()
     assert macro_names.defined_by(macro_names.STANDARD) - standard == set(), "python -m baton_generator.macro_names"
     headers = macro_names.STANDARD + macro_names.OTHERS

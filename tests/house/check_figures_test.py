@@ -60,7 +60,7 @@ def test_a_measured_figure_is_found(text, figure):
         "<!-- recorded: a -->\n4.0 ms\n<!-- end of recorded -->",
     ],
 )
-def test_other_numbers_and_what_a_command_wrote_pass(text):
+def test_other_numbers_and_figures_written_by_a_command_pass(text):
     assert found("guides", f"{text}\n") == []
 
 
@@ -70,7 +70,7 @@ def test_a_number_alone_in_a_table_counts_in_the_results_only():
     assert found("format", text) == []
 
 
-def test_what_stands_between_two_blocks_counts():
+def test_a_figure_between_two_blocks_counts():
     block = "<!-- recorded: a -->\n4.0 ms\n<!-- end of recorded -->\n"
     assert found("results", f"{block}then 5.0 ms\n{block}") == [(4, "5.0 ms")]
 
@@ -97,7 +97,7 @@ def test_a_commit_that_the_history_does_not_have_is_named_and_the_way_out(checko
     assert commit.startswith("a.md:3: the history has no commit 4d33d5220d1f: ") and "make results" in commit
 
 
-def test_of_a_shallow_clone_nothing_is_said_about_commits(checkout):
+def test_a_shallow_clone_checks_no_commits(checkout):
     folder, git = checkout
     (folder / "a.md").write_text("Of 4d33d5220d1f.\n")
     git("add", "a.md")

@@ -86,7 +86,7 @@ def test_standard_headers_are_everybodys(tree):
     assert tree.check() == []
 
 
-def test_an_allowed_exception_passes_only_where_it_says(tree):
+def test_an_allowed_exception_passes_only_in_its_files(tree):
     tree.allow("allow core/memory/src/*_test.cpp sys/wait.h : the test kills a child")
     tree("core/memory/src/pool_test.cpp", "#include <sys/wait.h>\n")
     assert tree.check() == []

@@ -82,7 +82,7 @@ TWO = {
         ("Slot : a reason\nDeep : a reason\n", ["scripts/shared_names.txt: 'Deep' is the name of one class; take it out"]),
     ],
 )  # fmt: skip
-def test_two_classes_of_the_product_have_one_name_only_if_the_list_says_why(tmp_path, listed, complaints):
+def test_two_classes_of_the_product_have_one_name_only_if_the_list_has_the_reason(tmp_path, listed, complaints):
     for path, text in {**TWO, "scripts/shared_names.txt": listed}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

@@ -242,7 +242,7 @@ print(subscription.take(timeout=120).data, flush=True)
         listener.wait()
 
 
-def test_the_installed_command_names_what_its_python_lacks(home, environment, tmp_path):
+def test_the_installed_command_names_missing_packages_of_its_python(home, environment, tmp_path):
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare")
     environment["PATH"] = f"{tmp_path}/bare/bin:{os.defpath}"
     done = subprocess.run([home / "baton/bin/baton"], env=environment, capture_output=True, text=True, timeout=120)

@@ -126,7 +126,7 @@ def test_only_one_file_calls_getenv():
     assert found == {"core/os/src/environment.cpp"}
 
 
-def test_the_page_names_what_a_set_user_id_program_still_reads():
+def test_the_page_names_the_variables_that_a_set_user_id_program_still_reads():
     listed = subprocess.run(["git", "ls-files", "*.cpp", "*.hpp"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = {
         name
@@ -555,7 +555,7 @@ def test_the_numbers_of_the_pages_are_those_of_the_recording():
 # --- README's first screen ---
 
 
-def test_the_first_screen_of_the_readme_says_what_runs_how_finished_it_is_where_and_how_to_install_it():
+def test_the_first_screen_of_the_readme_names_products_status_platforms_and_installation():
     first = read("README.md").split("\n## ")[0]
     assert "**Unchanged ROS 2 programs**" in first and "**Unchanged programs of roscpp and rospy**" in first
     rows = dict(re.findall(r"^\| (\w+) \| (.+) \|$", first, re.MULTILINE))
@@ -585,7 +585,7 @@ def conformance():
     return runpy.run_path(str(ROOT / "ros1/tests/conformance.py"))
 
 
-def test_the_page_of_the_conformance_table_is_what_its_command_writes(conformance):
+def test_the_page_of_the_conformance_table_is_the_one_that_its_command_writes(conformance):
     assert read("docs/concepts/ros1-conformance.md") == conformance["page"]()
 
 

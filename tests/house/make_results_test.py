@@ -200,7 +200,7 @@ def test_each_recording_counts_the_verdicts_that_are_left_of_it(everything, fiel
     assert not empty and second.startswith("`baton perf accept field` of") and second.endswith(": 1 pass.")
 
 
-def test_only_what_stands_between_the_marks_is_replaced(summary):
+def test_only_the_text_between_the_marks_is_replaced(summary):
     page = "Text.\n\n<!-- results: versions -->\nold\n<!-- end of results -->\n\nMore text.\n"
     filled = make_results.filled(page, summary)
     assert filled.startswith("Text.\n\n<!-- results: versions -->\n| peer | name |")

@@ -89,7 +89,7 @@ def run(tmp_path, monkeypatch):
     return start
 
 
-def test_a_mutant_that_its_room_passes_is_judged_by_the_rooms_above_until_one_fails(run):
+def test_a_mutant_that_passes_its_room_is_judged_by_the_rooms_above_until_one_fails(run):
     run.verdicts = {("x two", "message"): ("caught", "m.t"), ("one x", "os"): ("caught", "o.t")}
     assert run() == 0
     assert run.judged == [("x two", "os"), ("x two", "memory"), ("x two", "message"), ("one x", "os")]
@@ -98,7 +98,7 @@ def test_a_mutant_that_its_room_passes_is_judged_by_the_rooms_above_until_one_fa
     assert rows == [["os/1", "caught", "m.t"], ["os/2", "caught", "o.t"]]
 
 
-def test_a_run_goes_on_where_it_was_and_judges_again_what_had_no_verdict(run):
+def test_a_run_resumes_and_judges_mutants_without_a_verdict_again(run):
     run.verdicts = {("x two", "os"): ("broken", "the build")}
     assert run("--own") == 1  # the second one survives
     assert run("--own") == 1 and run.judged == [("x two", "os")]

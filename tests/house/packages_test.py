@@ -70,7 +70,7 @@ def test_the_changelog_of_debian_is_made_from_ours(tmp_path):
     )
 
 
-def test_the_version_scripts_export_what_the_list_of_symbols_has(tmp_path, monkeypatch):
+def test_the_version_scripts_export_the_symbols_of_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["public_symbols", "--map", str(tmp_path)])
     assert public_symbols.main() == 0
     listed = re.findall(r"^ (\S+)@Base", public_symbols.SYMBOLS.read_text(), re.MULTILINE)

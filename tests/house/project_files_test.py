@@ -35,7 +35,7 @@ def test_the_version_is_that_of_cmakelists(path):
     assert re.findall(FOLLOWERS[path], read(path), re.MULTILINE) == [the_version()]
 
 
-def test_no_package_has_a_version_that_nobody_compares():
+def test_the_version_of_each_package_file_is_compared_by_a_test():
     out = subprocess.run(
         ["git", "ls-files", "*package.xml", "*pyproject.toml", ":!examples"],  # an example is its user's package
         cwd=ROOT,

@@ -56,7 +56,7 @@ def test_a_group_is_recorded_in_pieces_and_then_summarised(place, monkeypatch):
     assert last[1].endswith("make_results.py") and last[2].endswith("papers.jsonl.gz")
 
 
-def test_what_is_recorded_at_this_commit_is_not_recorded_again(place, monkeypatch, capsys):
+def test_groups_that_were_recorded_at_this_commit_are_not_recorded_again(place, monkeypatch, capsys):
     write(place / "papers.jsonl.gz")
     started = recorder(monkeypatch, place, [])
     record_results.record("papers", 10, 20)
@@ -85,7 +85,7 @@ def test_a_recorder_that_fails_is_an_error_that_names_the_group(place, monkeypat
         record_results.record("papers", 10, 20)
 
 
-def test_what_cannot_be_read_is_no_recording(tmp_path):
+def test_an_unreadable_file_is_no_recording(tmp_path):
     (tmp_path / "a.jsonl.gz").write_text("no")
     assert record_results.state(tmp_path / "a.jsonl.gz") == record_results.state(tmp_path / "none") == ("", False)
 

@@ -145,7 +145,7 @@ def test_without_yes_there_is_no_commit_and_with_dry_run_nothing_at_all(clone):
     assert (clone.git("rev-parse", "HEAD"), clone.git("status", "--porcelain"), clone.git("tag")) == (head, "", "")
 
 
-def test_what_cannot_be_released_is_refused_with_the_reason(clone):
+def test_a_tree_that_cannot_be_released_is_refused_with_the_reason(clone):
     (clone.folder / "new_file").touch()
     assert refused(clone.release("--yes"), "the tree has changes that are not committed")
     (clone.folder / "new_file").unlink()

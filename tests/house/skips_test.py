@@ -27,7 +27,7 @@ def test_c(): pass
     ],
     ids=["shown", "refused", "refused by two workers"],
 )
-def test_skips_are_shown_and_what_could_be_installed_is_no_reason(tmp_path, options, code, verdict):
+def test_skips_are_shown_and_a_part_that_could_be_installed_is_no_reason(tmp_path, options, code, verdict):
     (tmp_path / "some_test.py").write_text(TESTS)
     (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", tmp_path]

@@ -120,12 +120,12 @@ Options killing_the_reader() {
   return options;
 }
 
-TEST(LifeLineModel, WhatADisconnectedSubscriberHoldsIsNeverReused) {
+TEST(LifeLineModel, SamplesOfADisconnectedSubscriberAreNeverReused) {
   LifeLinePlan p;
   p.attempts = full_run() ? 4 : 3;
   expect_correct("disconnected at any moment", scenario<LifeLineModel>(p));
 }
-TEST(LifeLineModel, WhatADisconnectedSubscriberHeldComesBackWhenItIsKilledAnywhere) {
+TEST(LifeLineModel, SamplesOfADisconnectedSubscriberComeBackWhenItIsKilledAnywhere) {
   expect_correct("disconnected, and killed at any step", scenario<LifeLineModel>(LifeLinePlan()), killing_the_reader());
 }
 TEST(LifeLineModel, TakingADisconnectedSubscriberForADeadOneIsFound) {

@@ -159,7 +159,7 @@ Options killing(int process) {
 
 int more(int in_full_run, int otherwise) { return full_run() ? in_full_run : otherwise; }
 
-TEST(LifeModel, AHeldSampleIsNeverReusedWhateverElseIsPublished) {
+TEST(LifeModel, AHeldSampleIsNeverReusedAlthoughMoreIsPublished) {
   Plan p;
   p.keep = true;
   p.depth = 1;
@@ -201,7 +201,7 @@ TEST(LifeModel, AReaderKilledAnywhereLeaksNothing) {
   p.policy = true;
   expect_correct("reader killed, memory policy", scenario<Life>(p), killing(kReader));
 }
-TEST(LifeModel, APublisherKilledAnywhereLeavesWhatItPublished) {
+TEST(LifeModel, MessagesOfAPublisherKilledAnywhereStayReadable) {
   Plan p;
   p.depth = 1;
   p.pushes = 3;
@@ -326,7 +326,8 @@ class Hostile : public Scenario {
           connection_->cursor().fetch_add(kSteps[what], std::memory_order_relaxed);
         } else if (what == 5) {
           connection_->words()[0].fetch_add(1, std::memory_order_relaxed);
-        } else {  // the token that word 0 or 1 was lent with first or second: a release that may be early, late or double
+          // The token that word 0 or 1 was lent with first or second: a release that may be early, late or double.
+        } else {
           const std::uint64_t token = (static_cast<std::uint64_t>(what - 5) << memory::kEntryBits) | 0;
           connection_->words()[0].fetch_add(token, std::memory_order_relaxed);
         }

@@ -102,7 +102,7 @@ Options two_deaths() {
   options.killable = 3;
   return options;
 }
-TEST(TransferModel, CountAndPointersAgreeWhateverDiesWhenever) {
+TEST(TransferModel, CountAndPointersAgreeWhicheverProcessDiesAtAnyStep) {
   expect_correct("transfer: owner and heir killed anywhere", scenario<Transfer>(), two_deaths());
 }
 class WrongTransfer : public testing::TestWithParam<Wrong> {};

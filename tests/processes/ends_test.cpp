@@ -211,7 +211,7 @@ TEST_F(Ends, AShutdownThatAHandlerRequestsWakesAnExecutorThatSleeps) {
 
 TEST_F(Ends, WithoutItsThreadARequestStillTurnsOkFalse) { expect_an_orderly_end("request_without_thread", SIGHUP); }
 
-TEST_F(Ends, StaticObjectsThatEndLeaveOtherThreadsWhatTheyNeed) {
+TEST_F(Ends, ThreadsMayUseNodesWhileStaticObjectsAreDestroyed) {
   for (int i = 0; i < 3; ++i) {
     baton::os::Child child =
         baton::os::Child::start("/proc/self/exe", {"--role", "return_while_others_work"}).or_throw();

@@ -426,7 +426,7 @@ bool Swarm::conduct() {
   return returned && fine();
 }
 
-TEST_F(Swarm, WhatIsHeldStaysAndEverythingComesBackHoweverTheOthersEnd) {
+TEST_F(Swarm, HeldSamplesStayAndAllChunksComeBackHoweverTheOtherProcessesEnd) {
   const bool good = conduct();
   report();
   ASSERT_TRUE(good);

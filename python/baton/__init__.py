@@ -13,7 +13,7 @@
 
 Numeric arrays of a message are NumPy arrays on the shared memory, arrays of fixed structs are structured arrays; strings and
 nested messages are made when they are asked for. Received messages are read-only. A message stays valid for as long as Python
-holds it or any array made from it. docs/guides/python.md tells more.
+holds it or any array made from it. More: docs/guides/python.md.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# What another room brings, loaded when a program asks for it (docs/guides/record.md).
+# Names of another room, imported at their first use (docs/guides/record.md).
 _BROUGHT = {"Player": "baton_record.play_player", "Recorder": "baton_record.record_process"}
 if _TYPE_CHECKING:
     Player: _Any

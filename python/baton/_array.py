@@ -11,7 +11,7 @@ from . import _core
 
 
 class CopyWarning(RuntimeWarning):
-    """A loan had to be copied to be published, because an array of it is still in use."""
+    """A warning: a loan was copied when it was published, because an array of it was still in use."""
 
 
 class Array(np.ndarray):
@@ -27,7 +27,7 @@ class Array(np.ndarray):
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Sets the field's length; new numbers are unspecified, as in numpy.empty. Fetch the field again afterwards: this array
-        keeps its old length, and shows what the message has left behind if the field had to move."""
+        keeps its old length; if the field had to move, it shows the memory that the field has left."""
         if self._message is None:
             raise ValueError("this is a part of a field; resize the field itself: message.field.resize(n)")
         count = shape[0] if len(shape) == 1 else int(np.prod(shape))

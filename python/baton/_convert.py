@@ -59,7 +59,8 @@ def _members(struct: Struct, cls: Any) -> Iterator[tuple[str, Member]]:
             continue
         if field.name in known:
             yield field.name, known[field.name]
-        elif field.default is dataclasses.MISSING:  # what has a default is no field, but the dummy of an empty message
+        # A member with a default is no field: it is the dummy of an empty message.
+        elif field.default is dataclasses.MISSING:
             raise TypeError(f"{struct.full_name} has no field '{field.name}', which {cls!r} has")
 
 

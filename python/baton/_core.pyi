@@ -15,7 +15,8 @@ _PublisherEvent = Literal[
 _SubscriptionEvent = Literal[
     "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
 ]
-# Of a relayed message: number and source time (number 0: published here), client, its number, whether for this client alone.
+# Attributes of a relayed message: number and source time (number 0: published by this process), client, the client's number, whether the message
+# is for this client alone.
 _Words = tuple[int, int, bytes | None, int, bool]
 
 _DATA_SEGMENT: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The link to other machines, and what it says of itself (docs/guides/machines.md, docs/format/link-state.md)."""
+"""The link to other machines, and its state (docs/guides/machines.md, docs/format/link-state.md)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from . import _core, _logging, _news
 
 @dataclass(frozen=True)
 class LinkHost:
-    """Another host, as this host's link knows it. None: not known. The counts begin when the link begins to work."""
+    """Another host, as far as this host's link knows it. None: not known. The counts begin when the link begins to work."""
 
-    name: str  # as the host says it; empty: not yet
+    name: str  # the host's own name for itself; empty: not known yet
     address: str
     id: str
     connected: bool
@@ -31,23 +31,24 @@ class LinkHost:
     sent_again: int | None = None  # segments that TCP has retransmitted
     dropped: int | None = None
     dropped_why: str = ""
-    waiting_messages: int | None = None  # to be sent
+    waiting_messages: int | None = None  # messages that wait to be sent
     waiting_bytes: int | None = None
-    encrypted: bool | None = None  # the connection that it has; None also without one
-    certificate: str = ""  # the subject of the certificate that it has shown: CN=/robot
+    encrypted: bool | None = None  # whether the connection is encrypted; None also without a connection
+    certificate: str = ""  # the subject of the host's certificate, e.g. CN=/robot
     absent_since_ns: int | None = None  # time.monotonic_ns() of this host; None: connected
-    absence_percent: int | None = None  # of its absence budget that is used; at 100 the host is forgotten
-    bulk_missing_since_ns: int | None = None  # its second connection, so that big messages take the first; None: there
+    absence_percent: int | None = None  # how much of its absence budget is used; at 100 the host is forgotten
+    # Since when its second connection is missing, so that big messages take the first one, too; None: it is not missing.
+    bulk_missing_since_ns: int | None = None
     bulk_missing_why: str = ""
 
 
 @dataclass(frozen=True)
 class LinkPeer:
-    """A host that was named and is not reached: never yet, or forgotten since."""
+    """A named peer that is not reached: it was never reached, or was forgotten."""
 
-    peer: str  # as it was named
-    since_ns: int | None  # time.monotonic_ns() of this host: since when it is not reached
-    why: str  # the last try did not succeed
+    peer: str  # the name given to the link
+    since_ns: int | None  # since when it is not reached, as time.monotonic_ns() of this host
+    why: str  # why the last attempt failed
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ class LinkRefused:
     """A host, or another program at its address, that this host refuses or that refuses this host."""
 
     address: str
-    name: str  # as the host says it; empty: not known
-    why: str  # the last time
+    name: str  # the host's own name for itself; empty: not known
+    why: str  # the reason of the last refusal
     times: int
-    last_ns: int | None  # time.monotonic_ns() of this host
+    last_ns: int | None  # the last refusal, as time.monotonic_ns() of this host
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class LinkTopic:
     topic: str
     type_name: str
     sending: bool  # False: receiving
-    hosts: tuple[str, ...]  # sending: that want it; receiving: that publish it
+    hosts: tuple[str, ...]  # sending: the hosts that want it; receiving: the hosts that publish it
     messages: int
     bytes: int
     dropped: int
@@ -77,27 +78,28 @@ class LinkTopic:
 
 @dataclass(frozen=True)
 class LinkState:
-    """What a link says of itself."""
+    """The state of a link."""
 
-    phase: str  # "waiting": another process is the link; "working"; "failed": see why, it tries again
+    # "waiting": on standby, another process is the leader; "working"; "failed": for the reason `why`, and tries again.
+    phase: str
     why: str
     host_name: str  # of this host
     id: str
     domain: int
     pid: int
-    port: int | None  # on which this host listens
-    sent: int  # messages
+    port: int | None  # the port on which this host listens
+    sent: int  # messages sent
     received: int
-    refused: int  # of the messages that came
-    monotonic_ns: int  # when this was so, time.monotonic_ns()
-    realtime_ns: int  # and time.time_ns()
+    refused: int  # how many received messages were refused
+    monotonic_ns: int  # the time of this state, as time.monotonic_ns()
+    realtime_ns: int  # the same time, as time.time_ns()
     hosts: tuple[LinkHost, ...] = ()
     topics: tuple[LinkTopic, ...] = ()
-    peers: tuple[LinkPeer, ...] = ()  # that are not reached
-    notes: tuple[str, ...] = ()  # what does not travel although a subscription wants it, and why
-    secured: bool | None = None  # only encrypted connections (`security`)
+    peers: tuple[LinkPeer, ...] = ()  # the named peers that are not reached
+    notes: tuple[str, ...] = ()  # sentences: which wanted topics do not travel, and why
+    secured: bool | None = None  # whether it makes only encrypted connections (`security`)
     absence_ms: int | None = None  # how long a host that is not reached is remembered (`absence_s`)
-    absence_bytes: int | None = None  # and how much may wait for it (`absence_mib`)
+    absence_bytes: int | None = None  # how much may wait for such a host (`absence_mib`)
     refused_hosts: tuple[LinkRefused, ...] = ()  # the newest first
 
 
@@ -144,12 +146,12 @@ _Line = TypeVar("_Line", LinkHost, LinkPeer, LinkRefused, LinkTopic, LinkState)
 
 
 def _read(cls: type[_Line], record: _Record, **given: Any) -> _Line:
-    """The value of a line: the fields of `cls` have the format's names and types, except those in `given`."""
+    """An object of `cls` made of a line. Its fields have the format's names and types, except those in `given`."""
     return cls(**given, **{f.name: _READ[str(f.type)](record, f.name) for f in fields(cls) if f.name not in given})
 
 
 def parse(text: str) -> LinkState:
-    """The text of a link.state. Lines and fields that are not known are left out. ValueError: it has another version."""
+    """Parses the text of a link.state. Leaves out unknown lines and fields. ValueError: the text has another version."""
     lines = text.split("\n")
     if lines[0] != "baton-link-state 1":
         raise ValueError(f"link.state begins with {lines[0][:40]!r}, not with 'baton-link-state 1'")
@@ -187,26 +189,26 @@ STALE_S = 5.0  # a link that works writes its state every second
 
 @dataclass(frozen=True)
 class SavedLink:
-    """What the link of a domain of this host, in whatever process, has written last."""
+    """The state that the link of a domain, in any process of this host, has written last."""
 
     alive: bool  # a process is the leader now
-    state: LinkState | None  # None: nothing is written
+    state: LinkState | None  # None: no state is written
     path: str
     problem: str = ""  # why the file cannot be read
 
     @property
     def age_s(self) -> float | None:
-        """How old the state is; None without one."""
+        """The age of the state; None without a state."""
         return None if self.state is None else max(0.0, (time.monotonic_ns() - self.state.monotonic_ns) / 1e9)
 
     @property
     def current(self) -> LinkState | None:
-        """The state if it is of now: its link lives and goes on writing."""
+        """The state if it is current: its link lives, and writes its state regularly."""
         return self.state if self.alive and self.age_s is not None and self.age_s < STALE_S else None
 
 
 def saved(domain: int | None = None, runtime_directory: str | os.PathLike[str] | None = None) -> SavedLink:
-    """Reads link.state of a domain. Raises what joining the domain would raise."""
+    """Reads link.state of a domain. Raises the same errors as joining the domain."""
     alive, text, path = _core._saved_link_state(-1 if domain is None else domain, os.fspath(runtime_directory or ""))
     try:
         return SavedLink(alive, None if text is None else parse(text), path)
@@ -223,8 +225,8 @@ _open: weakref.WeakSet[Link] = weakref.WeakSet()
 
 
 class Link(_core._Link):
-    """The link of this host's domain to other hosts, in this process, until close() or the end of `with`: what the program
-    `baton link` is. Of several links of one domain on one host, one works and the others wait."""
+    """The link of this host's domain to other hosts, in this process, until close() or the end of `with`. It does the same as the program
+    `baton link`. If several processes of a host have a link of one domain, one is the leader and the others are on standby."""
 
     def __init__(
         self,
@@ -242,14 +244,14 @@ class Link(_core._Link):
         runtime_directory: str | os.PathLike[str] | None = None,
         on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
     ) -> None:
-        """`peers`: other hosts, "HOST" or "HOST:PORT", where `multicast` does not find them; of two hosts one names the other.
-        `interface`: name or address of the only one to use. `port`: on which this host listens, 22700 + domain without it. `host_name`: by which the others know
-        this host, the machine's name without it. `security`: folder of an SROS 2 enclave: only encrypted connections, to hosts of the same
-        identity CA; raises Unsupported where the system has no OpenSSL 3. `priorities`: by topic, "high" or "low": which of the two connections
-        to other hosts it takes; without an entry the size of its messages decides. A host that is not reached is remembered for `absence_s`,
-        while at most about `absence_mib` MiB wait for it. `on_diagnostic` is called, in a thread of its own, with what no call can return;
-        without one, each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use, InvalidArgument for an
-        argument. Returns when the network is open, or another process is the link."""
+        """`peers`: hosts that `multicast` does not find, as "HOST" or "HOST:PORT"; it suffices that one of two hosts names the other. `interface`:
+        name or address of the only network interface to use. `port`: the port on which this host listens; default 22700 + domain. `host_name`: the
+        name of this host for the others; default: the machine's name. `security`: the folder of an SROS 2 enclave; then all connections are
+        encrypted, to hosts of the same identity CA; raises Unsupported where the system has no OpenSSL 3. `priorities`: by topic "high" or "low",
+        which chooses one of the two connections to another host; without an entry the size of the topic's messages decides. A host that is not
+        reached is remembered for `absence_s`, while at most about `absence_mib` MiB wait for it. `on_diagnostic` is called, in a thread of its own,
+        with errors that no call can return; without it each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use,
+        InvalidArgument for a wrong argument. Returns when the network is open, or when another process is the leader."""
         if isinstance(peers, str):
             raise TypeError(f"Link(): peers is a list of hosts; write peers=[{peers!r}]")
         if port is not None and not 1 <= port <= 65535:
@@ -281,15 +283,15 @@ class Link(_core._Link):
         _open.add(self)
 
     def state(self) -> LinkState:
-        """What this link does now. Raises RuntimeError after close()."""
+        """The present state of this link. Raises RuntimeError after close()."""
         text = self._state()
         if text is None:
             raise RuntimeError("this link is closed")
         return parse(text)
 
     def close(self) -> None:
-        """Ends the link; another one of this host that waits takes over. May take some seconds while a write to the network is
-        under way. Does nothing the second time."""
+        """Ends the link; another one of this host that is on standby takes over. May take some seconds while a write to the network is
+        under way. A second call does nothing."""
         _open.discard(self)
         self._close()
 

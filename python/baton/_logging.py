@@ -22,7 +22,7 @@ class LoggingSeverity(IntEnum):
     WARN = 30
     ERROR = 40
     FATAL = 50
-    OFF = 255  # for set_level(): nothing is logged
+    OFF = 255  # for set_level(): no line is logged
 
 
 # When a place in a program logged: file, function, line, instruction -> time.monotonic() of the last time. A place whose first

@@ -56,7 +56,7 @@ class TypeSource:
             return _class_of(self._resolver.message(_short(name)))
 
     def service(self, name: str) -> type:
-        """A class with the message classes `Request`, `Response`, and `Event` (what Service.configure_introspection() publishes)."""
+        """A class with the message classes `Request`, `Response`, and `Event`, the type of Service.configure_introspection()'s messages."""
         with _lock:
             return _service_class(self._resolver.service(_short(name)))
 
@@ -71,7 +71,7 @@ class TypeSource:
 
 
 def _environment() -> dict[str, str]:
-    """Where an installed ROS 2 is said to be; one made of wheels is this Python's own prefix."""
+    """The environment in which a ROS 2 is looked for. ROS 2's wheels are installed in this Python's own prefix, so it is added."""
     environment = dict(os.environ)
     if (Path(sys.prefix) / "share" / "ament_index").is_dir():
         known = environment.get("AMENT_PREFIX_PATH", "")
@@ -100,8 +100,8 @@ def source() -> TypeSource:
 
 
 def search(*directories: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> None:
-    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on. Each must be there: what is no
-    directory raises NotADirectoryError, and one without packages raises InterfaceError."""
+    """Looks for packages (with msg/ or srv/ inside) below these directories first, from now on. Raises NotADirectoryError
+    for a path that is no directory, and InterfaceError for a directory without packages."""
     global _default
     paths: list[Path] = []
     for each in directories:
@@ -150,7 +150,7 @@ def event_hash(service: type) -> bytes:
     return event._struct.hash if isinstance(event, type) and issubclass(event, _core.Message) else b""
 
 
-# What ROS 1's built-in types become (docs/format/ros1-ros2-equivalence.md). A full text of ROS 1 needs no other source.
+# The types that replace ROS 1's built-in types (docs/format/ros1-ros2-equivalence.md). A full text of ROS 1 needs no other source.
 _TIME_TEXTS = dict.fromkeys(("builtin_interfaces/Time", "builtin_interfaces/Duration"), "int32 sec\nuint32 nanosec\n")
 
 
@@ -311,7 +311,7 @@ def _make_class(struct: Struct) -> type[_core.Message]:
         "__deepcopy__": lambda self, memo: copy(self),
         "__repr__": _repr,
         "__eq__": _equal,
-        "__hash__": None,  # as rclpy's: what is compared by content, and can change, has no hash
+        "__hash__": None,  # as in rclpy: objects that are compared by content and can change have no hash
         "__reduce__": lambda self: (type(self), (to_dict(self),)),
         "_record": record,
         "_prototype": start,

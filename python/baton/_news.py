@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks for what happens by itself: quality-of-service events and diagnostics. They run one after another in a thread of
+"""Callbacks for quality-of-service events and diagnostics. They run one after another in a thread of
 their own, "baton news", which is made with the first of them; an exception in one goes to threading.excepthook."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import _core
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """Something that no call can return: a peer's broken message, a refused type. `text` names the thing and the way out."""
+    """An error that no call can return, such as a peer's broken message or a refused type. `text` names its cause and the way out."""
 
     level: str  # "info", "warning" or "error"
     code: str

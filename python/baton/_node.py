@@ -49,31 +49,32 @@ class HeldChunk:
 
 @dataclass(frozen=True)
 class Holding:
-    """What one subscription has, and may have, of one publisher's messages; both by Endpoint.gid."""
+    """The messages of one publisher that one subscription has, and how many it may have. `publisher`, `subscription`: Endpoint.gid."""
 
     publisher: bytes
     subscription: bytes
     unread: int
     held: int
-    held_bytes: int  # of all messages that are held
-    chunks: list[HeldChunk]  # the oldest eight of those held
-    standing: str  # "connected"; "left": gone, samples that its process holds are not; "refused": see reason
+    held_bytes: int  # bytes of all held messages
+    chunks: list[HeldChunk]  # the oldest eight held messages
+    # "connected"; "left": the subscription has gone, its process still holds samples; "refused": see reason.
+    standing: str
     wished: int  # its QoS.held
-    granted: int  # of them; 0 if refused
-    reason: str  # in the publisher's words, why it was refused or got less; else empty
-    # Of the publisher, the same in each of its rows:
+    granted: int  # how many of `wished` were granted; 0 if refused
+    reason: str  # the publisher's sentence about why it was refused or got less; else empty
+    # About the publisher, the same in each of its rows:
     slots: int  # messages that may be alive at the same time
-    shared: int  # of them: what all subscriptions together may hold
-    promised: int  # of them: granted, or held by subscriptions that left
+    shared: int  # how many of them all subscriptions together may hold
+    promised: int  # how many of them are granted, or held by subscriptions that left
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the processes of the domain answered."""
+    """The answers of the processes of a domain."""
 
     holdings: list[Holding]
-    losses: dict[bytes, _core.Losses]  # by the subscription's Endpoint.gid; one that lost nothing has no entry
-    link: SavedLink  # what this host's link to other hosts has written last, whether it lives or not
+    losses: dict[bytes, _core.Losses]  # by the subscription's Endpoint.gid; a subscription without losses has no entry
+    link: SavedLink  # the last state of this host's link to other hosts, even if the link has ended
 
 
 def _lost(losses: _core.Losses) -> int:
@@ -173,7 +174,7 @@ class Node(_core.Node):
         link: bool | Iterable[str] = False,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
-        its own, with what no call can return; without one, each is a line of the logger "baton" on stderr.
+        its own, with errors that no call can return; without it each is a line of the logger "baton" on stderr.
         `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
         init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout.
         `link=True` connects the domain to other hosts while the node is there, and `link=["hostb"]` names other hosts for it: a Link
@@ -249,9 +250,9 @@ class Node(_core.Node):
         prefault: bool = False,
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
-        of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
-        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts, or "none":
-        it fails)."""
+        of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time; all subscriptions
+        together may hold as many (0: the default); `policy`: which messages a loan may reclaim when memory is short (TZC's efforts), or "none":
+        the loan fails."""
         _checked_topic(topic, "advertise")
         return self._advertise(
             topic,
@@ -463,7 +464,7 @@ class Node(_core.Node):
         return self.report(timeout).holdings
 
     def report(self, timeout: float | None = 1.0) -> Report:
-        """Who holds, and may hold, which messages in the domain now, what each subscription lost, and what the link does
+        """The messages that each subscription of the domain holds and may hold now, its losses, and the state of the link
         (docs/format/report.md).
 
         Every process is asked; one that does not answer in time is missing.
@@ -539,7 +540,7 @@ def spin(*nodes: Node, threads: int = 1) -> None:
             executor.remove(node)
 
 
-# Who waits for which descriptor in a loop, which knows one reader callback for each.
+# The tasks that wait for each descriptor in a loop: a loop has only one reader callback for a descriptor.
 _waiting: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, list[asyncio.Future[None]]]]
 _waiting = weakref.WeakKeyDictionary()
 

@@ -123,7 +123,7 @@ class FloatingPointRange:
 
 @dataclass
 class ParameterDescriptor:
-    """What a node says about a parameter, and what it refuses. rcl_interfaces' messages are taken, too."""
+    """The description of a parameter, and its constraints. Functions also take rcl_interfaces' messages in its place."""
 
     description: str = ""
     additional_constraints: str = ""

@@ -86,7 +86,7 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
 
     @property
     def subscription(self) -> _core.Subscription[Any] | None:
-        """What Baton knows of it: statuses, events, publishers. None after destroy()."""
+        """The subscription of Baton behind this one, for statuses, events and publishers. None after destroy()."""
         return self._subscription
 
     def destroy(self) -> None:
@@ -136,7 +136,7 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
         return self._ready
 
     def take_data(self) -> tuple[Any, Exception | None]:
-        # What is raised here would leave the executor believing that this callback runs; so execute() raises it.
+        # An exception of this function would leave the executor believing that the callback still runs, so execute() raises it.
         self._ready = False
         subscription = self._subscription
         if subscription is None:
@@ -144,7 +144,7 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
         try:
             taken = subscription.take()
         except Exception as error:
-            self._ring()  # the next may be whole, or there may be room by then
+            self._ring()  # the next message may be well-formed, or there may be room for it
             return None, error
         if taken is not None:
             self._ring()  # until none is left

@@ -69,7 +69,7 @@ def introspection(handle: int) -> int:
     if found:
         return _Handle.from_address(found).data or 0
     try:
-        ctypes.CDLL("librcutils.so").rcutils_reset_error()  # the dispatch says why
+        ctypes.CDLL("librcutils.so").rcutils_reset_error()  # the dispatch function has set an error text
     except OSError:
         pass
     return 0
@@ -85,7 +85,7 @@ def _member(address: int, struct_bytes: int) -> Any:
 
 
 def difference(address: int, layout: tuple[int, list[tuple[str, int, Any]]], name: str) -> str | None:
-    """What is different in the MessageMembers at `address` from `layout` (_core._struct_layout); None: nothing."""
+    """How the MessageMembers at `address` differ from `layout` (_core._struct_layout); None: not at all."""
     size, fields = layout
     members = _at(_Members, address)
     if members is None or not members.members or not members.size_of or members.size_of > _MOST_BYTES:

@@ -23,7 +23,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def handle() -> list[tuple[signal.Signals, Any]]:
-    """Installs the handlers that are missing; returns what they replace. Only the main thread may install handlers."""
+    """Installs the missing handlers; returns the handlers that they replace. Only the main thread may install handlers."""
     replaced: list[tuple[signal.Signals, Any]] = []
     if threading.current_thread() is not threading.main_thread():
         return replaced
@@ -38,7 +38,7 @@ def handle() -> list[tuple[signal.Signals, Any]]:
 
 @contextlib.contextmanager
 def handled() -> Iterator[None]:
-    """The same for a block. What the block has installed itself stays."""
+    """The same for a block. Handlers that the block itself has installed stay."""
     replaced = handle()
     try:
         yield

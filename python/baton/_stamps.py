@@ -108,7 +108,7 @@ def _alias(field: str) -> property:
 
 
 def methods(full_name: str) -> dict[str, Any]:
-    """What a message class of this type has beside its fields."""
+    """The methods and names that a message class of this type has beside its fields."""
     found: dict[str, Any] = {"__float__": to_sec, "to_sec": to_sec, "to_nsec": to_nsec, "is_zero": _is_zero}
     found |= {"secs": _alias("sec"), "nsecs": _alias("nanosec")}
     for name in ("lt", "le", "gt", "ge"):

@@ -11,7 +11,7 @@ _former = sys.excepthook
 
 
 def install() -> None:
-    """From now on, for exceptions that nobody catches. Again it changes nothing."""
+    """Installs the excepthook. A second call does nothing."""
     global _former
     if sys.excepthook is not _end:
         _former = sys.excepthook
@@ -21,10 +21,10 @@ def install() -> None:
 def _end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if not getattr(error, "is_usage", False) or hasattr(
         sys, "ps1"
-    ):  # at a prompt the traceback helps, and nothing ends
+    ):  # at a prompt the traceback helps, and the interpreter does not end
         _former(kind, error, trace)
         return
-    text = str(error).partition(": ")[2]  # without the name of its code
+    text = str(error).partition(": ")[2]  # the text without the name of the error code
     print(f"{os.path.basename(sys.argv[0]) or 'python'}: {text}", file=sys.stderr)
     # An excepthook cannot choose the status: the interpreter ends with 1.
     atexit._run_exitfuncs()

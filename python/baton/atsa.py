@@ -25,7 +25,7 @@ MOST = 8000  # the paper's range (Fig. 8)
 
 
 def measure(function: Callable[[], object], repeat: int = 5) -> float:
-    """The least of several times of a call, in seconds: what it costs without disturbance."""
+    """The least of several times of a call, in seconds: the cost without disturbance by other processes."""
     best = float("inf")
     for _ in range(repeat):
         begin = time.perf_counter()
@@ -68,7 +68,7 @@ def _cache_file() -> Path | None:
 
 
 def _known(path: Path) -> dict[str, Any]:
-    """What the file has; nothing, if it is not one of this module's."""
+    """The entries of the file; empty if this module has not written the file."""
     try:
         known = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
@@ -77,7 +77,7 @@ def _known(path: Path) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """What a threshold holds for: this processor and this Python."""
+    """The key of a threshold: this processor and this Python."""
     model = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as info:
@@ -88,7 +88,7 @@ def machine() -> str:
 
 
 def checked_threshold(value: object, what: str) -> int:
-    """A threshold that somebody gave, or an error that says where."""
+    """A given threshold as a number. The error for a malformed one names its source."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:

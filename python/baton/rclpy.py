@@ -10,7 +10,7 @@
 Classes with fields that the extension does not know are left to rclpy, and so are, with a RuntimeWarning, those whose C struct is laid out
 differently from what the extension expects (a later ROS 2's may be).
 
-Programs that may be changed take and make messages in place: create_subscription() and create_publisher() here.
+Programs that may be changed take and make messages in place, by this module's create_subscription() and create_publisher().
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def accelerate_class(cls: Any) -> bool:
 
 
 def _classes_of(kind: Any) -> list[Any]:
-    """The message classes behind what a node is asked to make: a message, or a service's halves."""
+    """The message classes of an endpoint that a node shall make: one for a topic, those of request and response for a service."""
     if hasattr(kind, "_fields_and_field_types"):
         return [kind]
     return [half for half in (getattr(kind, "Request", None), getattr(kind, "Response", None)) if half is not None]
@@ -176,7 +176,7 @@ def _high(plan: Any, message: Any) -> bool:
 def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> None:
     """From now on, publishers, subscriptions, services and clients that rclpy makes are accelerated. Call it before making them.
     `threshold`: K(x) above which publishers serialize themselves (None: this machine's, measured once). `algorithm`: "adaptive",
-    or always "lsa" (conversion here, serialization below) or "hsa" (serialization here)."""
+    or always "lsa" (this module converts, the RMW serializes) or "hsa" (this module serializes)."""
     global _threshold, _algorithm
     if algorithm not in ("adaptive", "lsa", "hsa"):
         raise ValueError(f"algorithm is 'adaptive', 'lsa' or 'hsa', not {algorithm!r}")
@@ -221,7 +221,7 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
             or _algorithm == "adaptive"
             and (_core._has_layers(_accelerated[msg_type]) or _limit() < 0)
         )
-        # rclpy.wait_for_message() takes by hand, and gives its caller what it took.
+        # rclpy.wait_for_message() takes the message itself, and returns it to its caller.
         by_hand = getattr(callback, "__module__", None) == "rclpy.wait_for_message"
         if high and not by_hand and not options.get("raw", False):
             callback, options = _reading(callback, msg_type, topic), {**options, "raw": True}

@@ -31,7 +31,7 @@ def _scalar(base: str) -> str:
 
 
 def _type(member: Member, struct: Struct) -> str:
-    """What reading the field gives."""
+    """The type that reading the field gives."""
     base = member.type.base
     element = base.replace("/", "__") if member.type.is_message else _scalar(base)
     if member.type.shape is Shape.SINGLE:

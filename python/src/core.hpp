@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects behind Python's messages: the owners of memory, and what a class knows of its type.
+// The objects behind Python's messages: the owners of memory, and the record that a class has of its type.
 //
 // Thread rules: everything in this file is used with the GIL held, except where a line says otherwise.
 // Invariants: (1) every view of a message (MessageView, SequenceView, NumPy array) owns a reference to its OwnedChunk, directly or
@@ -80,9 +80,9 @@ inline void checked(int status) {
 void translate_current_exception() noexcept;
 /// The exception class of an error code. Borrowed.
 PyObject* exception_of(Errc code) noexcept;
-/// What the core says, with the names that things have in Python. Any thread, without the GIL too.
+/// A text of the core, with Python's names of functions and classes. Any thread, without the GIL too.
 std::string in_python(std::string_view text);
-/// Whether a Python exception is of Baton's own shortage of memory.
+/// Whether a Python exception reports Baton's own shortage of memory.
 bool of_shortage(PyObject* error) noexcept;
 /// {"held_limit": "limit", ...} of transport::whose(). A new reference.
 PyObject* whose_errors();
@@ -121,7 +121,7 @@ struct ForeignLayout {
     PyObject* name = nullptr;  ///< else this attribute; null: the class lacks it
   };
   std::vector<Place> places;
-  bool signed_bytes = false;  ///< of genpy or rosbags, whose `byte` is signed
+  bool signed_bytes = false;  ///< the class is of genpy or rosbags, whose `byte` is signed
 };
 
 /// A message class's knowledge of its type. Immortal.
@@ -200,7 +200,7 @@ struct SequenceView {
   PyObject_HEAD PyObject* owner;
   OwnedChunk* chunk;
   const FieldRecord* field;
-  std::byte* address;  // of the words, or of the inline array
+  std::byte* address;  // the sequence's words, or the inline array
 };
 
 extern PyTypeObject* chunk_type;

@@ -42,7 +42,7 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
   checked(PyModule_AddObjectRef(module, name.c_str(), *slot));
 }
 
-/// A message may name what another process wrote, which need not be UTF-8.
+/// A text may have names from another process, which need not be UTF-8.
 /// `mark`: the name of an attribute that becomes True (`shortage`: Baton's own; `is_usage`: the user's mistake,
 /// see _usage.py), or null.
 void set_text(PyObject* type, const char* message, const char* mark = nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to other machines, and the file in which the domain's link says its state. Python reads one text form of a state
+// The link to other machines, and the file with the state of the domain's link. Python reads one text form of a state
 // (docs/format/link-state.md), from this process or another: baton/_link.py.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loggers for Python: what _logging.py is made of.
+// Loggers for Python: the functions behind _logging.py.
 // Thread rules: with the GIL, except where it is released.
 #include "baton/node/logging.hpp"
 
@@ -19,7 +19,7 @@ void add_logging(nb::module_& m, nb::class_<Node>& node_class) {
       .def("_set_level", [](const Logger& logger, int level) { logger.set_level(static_cast<Logger::Level>(level)); })
       .def("_log", [](const Logger& logger, int level, nb::str text, const std::string& function,
                       const std::string& file, std::uint32_t line) {
-        // A text may hold what UTF-8 has no form for, e.g. a file's name.
+        // A text may have characters without a form in UTF-8, e.g. in a file's name.
         const nb::bytes bytes =
             nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
         if (!bytes.is_valid()) throw nb::python_error();

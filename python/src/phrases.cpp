@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core says, in Python's words: the core's hints name things as C++ programs know them.
+// Texts of the core with Python's names: the core's hints have the names of the C++ API.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -13,7 +13,7 @@ struct Phrase {
   std::string_view in_cpp, in_python;
 };
 
-// A phrase stands before those that are a part of it. python/tests/phrases_test.py reads the core's texts.
+// A phrase stands before shorter phrases that it contains. python/tests/phrases_test.py reads the core's texts.
 constexpr std::array kPhrases = {
     Phrase{"PublisherOptions::slot_count", "advertise()'s slots"},
     Phrase{"PublisherOptions::memory_limit_bytes", "advertise()'s memory_limit"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message as dicts, lists, numbers and texts, with NumPy arrays on its memory: what to_dict(), pickle and == are made of.
+// A message as dicts, lists, numbers and texts, with NumPy arrays on its memory, for to_dict(), pickle and ==.
 #include "core.hpp"
 
 namespace baton::python {

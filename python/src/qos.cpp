@@ -83,7 +83,7 @@ void init_qos(QoS* self, std::int64_t depth, const std::string& reliability, con
 using Policies = std::tuple<std::uint32_t, std::uint32_t, std::string, std::string, std::string, std::string,
                             std::int64_t, std::int64_t, std::int64_t>;
 
-/// All policies, times in nanoseconds: what equality, hashes and pickles are made of.
+/// All policies, times in nanoseconds, for equality, hashes and pickles.
 Policies policies(const QoS& q) {
   // Every policy by name: the compiler refuses this line when QoS has one more.
   const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = q;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process says of a message that it publishes for somebody else: a bridge's. Thread rules: the GIL is held.
+// The origin of a message that a bridge publishes for an endpoint of another network. Thread rules: the GIL is held.
 #pragma once
 
 #include <nanobind/stl/optional.h>

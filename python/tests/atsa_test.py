@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the threshold of ATSA is kept, and what may be there instead."""
+"""The file in which the threshold of ATSA is kept, and malformed files in its place."""
 
 import json
 import pwd

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's camera in Python, beside a subscription that keeps whatever it gets."""
+"""The README's camera in Python, beside a subscription that keeps all its messages."""
 
 import baton
 import numpy as np

@@ -15,7 +15,7 @@ def test_an_image_from_a_cpp_publisher_is_the_same_memory_in_a_python_callback(p
     node.subscribe("image", Image, lambda image: seen.append((place_of(image.data), image)), 100)
     peer = programs.peer("publish", "image", 3, SIZE)
     executor = baton.Executor(node)
-    while len(seen) < 3:  # spin_once() may also find that what woke it was nothing to take
+    while len(seen) < 3:  # spin_once() may also wake up without a message to take
         executor.spin_once(1)
         assert peer.poll() is None
     for number, (place, image) in enumerate(seen):

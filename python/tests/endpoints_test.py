@@ -338,7 +338,7 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
 
 
 def answer_of(node, handler):
-    """What a client gets from this handler, and what spin() raised."""
+    """The response that a client gets from this handler, and the exception that spin() raised."""
     server, client = served(node, handler)
     with spinning(server, TypeError) as raised:
         wrong = handler.__name__.startswith("wrong")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that wait in Baton do not keep a process alive whose main thread has ended, whatever they wait for."""
+"""A thread that waits in Baton, for anything, does not keep a process alive whose main thread has ended."""
 
 import signal
 import sys

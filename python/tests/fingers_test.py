@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What fingers of rclpy and rospy write by mistake is refused with the way out, where it is written."""
+"""Habits of rclpy and rospy that are mistakes in Baton are refused at the call, and the error names the way out."""
 
 import copy
 import dataclasses

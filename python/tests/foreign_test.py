@@ -97,7 +97,7 @@ def same(one, other):
 
 
 def without_seq(message, ros1):
-    """What rosbags has of it: in ROS 2 there is no Header.seq."""
+    """The values as rosbags has them: in ROS 2 there is no Header.seq."""
 
     def clear(values):
         if isinstance(values, dict):

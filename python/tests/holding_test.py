@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that outlive what they came from: subscription and node ended, the process lives on."""
+"""Samples that outlive their subscription and node, in a process that lives on."""
 
 import baton
 import pytest
@@ -9,7 +9,7 @@ KEPT = 4
 MORE = 200
 BYTES = 100_000
 
-# Keeps four samples, ends what they came from, and looks at them whenever it is asked.
+# Keeps four samples, ends their subscription and node, and looks at the samples whenever it is asked.
 READER = """
     import baton, gc, sys
     node = baton.Node("reader")
@@ -54,7 +54,7 @@ def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_e
     reader.tell("look")
     reader.says("1 2 3 4 intact")
     assert publisher.memory.published_slots == KEPT  # pinned: alive, though disconnected
-    # What it held returns to the publisher when it has gone.
+    # The samples return to the publisher when the process has ended.
     reader.tell("end")
     assert reader.wait(120) == 0
     assert node.wait_for(lambda: publish(0) or publisher.memory.published_slots == 0, 120)

@@ -35,7 +35,7 @@ with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name=
 
 @pytest.fixture
 def ports():
-    """Two ports that nobody has."""
+    """Two free ports."""
     with Ports(2) as claimed:
         yield claimed
 
@@ -115,7 +115,7 @@ def test_a_state_that_cannot_be_read_is_a_problem_that_the_report_names():
 
 
 def domain_with_a_free_port():
-    """A domain whose usual port nobody has."""
+    """A domain whose usual port is free."""
     while True:
         domain = random.randrange(1000, 9999)
         with socket.socket() as tried:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a subscription lost, by reason, seen from inside and from another process; and Baton's own shortage of memory in a callback."""
+"""Losses of a subscription by reason, seen by itself and by another process; and Baton's own shortage of memory in a callback."""
 
 from __future__ import annotations
 

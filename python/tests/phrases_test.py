@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the core says has Python's names in Python, wherever it comes out."""
+"""Texts of the core have Python's names in Python: in errors, statuses, diagnostics and lines."""
 
 import re
 
@@ -9,7 +9,7 @@ from baton import _core
 from support.build import ROOT
 
 ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "link")
-# What only C++ programs write: scopes, members, constants, fields of options, braces and dereferenced arguments.
+# Forms of C++ alone: scopes, members, constants, fields of options, braces and dereferenced arguments.
 CPP = re.compile(r"[A-Za-z]\w*::\w+|\bk[A-Z]\w+|\w+_bytes\b|\(\*|->\w|\bstd\b|\"\w+\", \"\w+\"\)")
 NOT_SAID = re.compile(r"BATON_CRASH_POINT|static_assert|deprecated|#include|^\s*//|static_cast<|printf")
 # Names of things that are no API, and texts of functions that Python does not have.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|malformed|keywords|publish|values|layouts`."""
+"""The program that rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|malformed|keywords|publish|values|layouts`."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def topics():
 
 
 def malformed():
-    """Messages that are none, of any program of the domain: they are lost, as in the RMW, and end no spin()."""
+    """Malformed messages of any program of the domain are lost, as in the RMW, and end no spin()."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
@@ -343,7 +343,7 @@ def ways():
 
 
 def values():
-    """What a field may hold, for rclpy does not look: each way takes or refuses the same."""
+    """Values that a field may have, since rclpy does not check them: each way accepts the same ones and refuses the same ones."""
     from geometry_msgs.msg import PoseStamped, PoseWithCovariance
     from nav_msgs.msg import Path
     from sensor_msgs.msg import Image
@@ -480,7 +480,7 @@ def layouts():
     other = Altered(Image)
     other.members.member_count -= 1
     assert other.verdict() == "Image has 6 members, where 7 are expected"
-    # Such a class is left to rclpy, with a word.
+    # Such a class is left to rclpy, with a warning.
     other = Altered(JointState)
     other.list[1].offset += 8
     real = rosidl.introspection

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_views_test.py runs under ROS 2's Python, over rmw_baton_cpp unless it says otherwise:
+"""The program that rclpy_views_test.py runs under ROS 2's Python, over rmw_baton_cpp unless the test chooses another RMW:
 `rclpy_views_process.py talk|listen|mixed|other_rmw|changed`."""
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def mixed():
     assert many == [str(i) for i in range(50)]
     again.destroy()
 
-    # Two that exclude each other: what one could not do because the other ran is done later.
+    # Two callbacks that exclude each other: a callback that could not run because of the other one runs later.
     running, most, both = [], [], []
 
     def exclusive(view):
@@ -143,7 +143,7 @@ def mixed():
     executor.remove_node(node)
     executor.shutdown()
 
-    # Who holds too many is told, and goes on once there is room.
+    # If callbacks hold too many samples, spinning raises an error; it goes on once there is room.
     kept = []
     greedy = baton.rclpy.create_subscription(node, String, "text", kept.append, 20)
     assert greedy.subscription.wait_for_publishers(1, LIMIT_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers and clients publish of their calls, as ROS 2's service introspection does."""
+"""The events of calls that servers and clients publish, as in ROS 2's service introspection."""
 
 import asyncio
 

@@ -18,7 +18,7 @@ STUB = Path(__file__).resolve().parents[1] / "baton" / "_core.pyi"
 
 
 def members(cls):
-    # What a nanobind class does not write itself, and what typing adds, is no part of the interface.
+    # Members that nanobind or typing add to a class are no part of the interface.
     ignored = {"__class_getitem__", "__new__", "__repr__", "__init__", "__get__", "__set__", "__enter__", "__exit__"}
     found = set()
     for base in cls.__mro__[:-1]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make wheels` does, for the Python that runs the tests, and without the package index."""
+"""The steps of `make wheels` for the Python that runs the tests, without the package index."""
 
 import importlib.util
 import platform

@@ -20,7 +20,7 @@ def host_of(node: str) -> str:
 
 
 def is_absent(link: Any) -> bool:
-    """Whether there is no link in the domain, and none was killed."""
+    """Whether the domain has no link, neither a living nor a killed one."""
     return link.state is None and not link.alive and not link.problem
 
 
@@ -41,7 +41,7 @@ def trouble(link: Any) -> str:
 
 
 def rate(before: int | None, now: int | None, seconds: float) -> float | None:
-    """How much a count has grown per second. None: not known, or the count has begun anew."""
+    """The growth of a count per second. None: not known, or the count has begun anew."""
     return None if before is None or now is None or now < before or seconds <= 0 else (now - before) / seconds
 
 
@@ -68,7 +68,7 @@ def latency_s(host: Any) -> float | None:
 
 
 def _ago_s(state: Any, moment_ns: int | None) -> float | None:
-    """How long before the state was written a moment was. None: not known."""
+    """The seconds from a moment to the writing of the state. None: not known."""
     return None if moment_ns is None else max(0.0, (state.monotonic_ns - moment_ns) / 1e9)
 
 
@@ -106,7 +106,7 @@ def absence(row: dict[str, Any]) -> str:
 
 
 def one_connection(row: dict[str, Any]) -> str:
-    """A sentence: since when the host of a row of host_rows() has only one of its two connections, and why; empty: it has what it wants."""
+    """A sentence: since when the host of a row of host_rows() has only one of its two connections, and why; empty: it has both."""
     if row["bulk_missing_s"] is None:
         return ""
     why = f": {row['bulk_missing_why']}" if row["bulk_missing_why"] else ""
@@ -186,7 +186,7 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86400:.0f} d"
 
 
-NODE = "link"  # of the link's own subscriptions
+NODE = "link"  # the node of the link's own subscriptions
 
 
 def far_nodes(endpoints: Iterable[Any]) -> dict[str, tuple[int, str]]:

@@ -65,7 +65,7 @@ def load() -> ModuleType:
     return baton
 
 
-_OTHER = "baton.middleware"  # in a context's meta: its nodes' domain is wanted
+_OTHER = "baton.middleware"  # key of a context's meta: whether the user wants the domain of another middleware's nodes
 
 
 def _keep_other(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -109,8 +109,8 @@ def join(
     name: str | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Any:
-    """A node with this name. Without `name` the node only observes, and listings leave it out. `say` gets a sentence about each process that
-    does not answer; by default stderr gets it."""
+    """Makes a node with this name. Without `name` the node only observes, and listings leave it out. For each process that does not answer,
+    `say` is called with a sentence; the default prints it on stderr."""
     baton = load()
     add_search(search)
     domain = chosen_domain(domain)
@@ -179,7 +179,7 @@ def other_graph(node: Any, quiet: bool = False) -> middleware.ForeignGraph | Non
     return graph
 
 
-LOOK_S = 0.03  # between two readings of the graph
+LOOK_S = 0.03  # the time between two readings of the graph
 ANSWER_S = 1.0  # how long each process may take to answer
 
 
@@ -191,7 +191,7 @@ def settle(node: Any, limit: float = 2.0) -> None:
         now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
         same = same + 1 if now == before and node._unmet() == 0 else 0
         if same >= 4:
-            if now in heard or len(heard) == 2:  # also if the graph never rests, or a process never answers
+            if now in heard or len(heard) == 2:  # the limit if the graph never rests, or a process never answers
                 return
             # A connected process may not have sent its endpoints yet. Its answer to this question comes after them.
             node.holdings(ANSWER_S)
@@ -202,12 +202,12 @@ def settle(node: Any, limit: float = 2.0) -> None:
 
 
 def others(node: Any) -> list[Any]:
-    """The endpoints of all nodes, without those of this command."""
+    """The endpoints of all other nodes: without those of this command."""
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
 def maps_of(pid: int) -> str | None:
-    """The mappings of a process. None: it cannot be looked at (another user's, or in a container of its own)."""
+    """The mappings of a process. None: they cannot be read, because the process is another user's or is in another container."""
     try:
         return Path(f"/proc/{pid}/maps").read_text(errors="replace") or None
     except OSError:
@@ -366,7 +366,7 @@ def reason(error: InterfaceError) -> str:
     text = "\n".join(
         d.render() if d.location.line else f"{d.message}\n  way out: {d.way_out}" for d in error.diagnostics
     )
-    # The advice of the error is for Python programs: here it is that of the command.
+    # The error's advice is for Python programs, so the command gives its own.
     return text.replace("baton.search(directory)", "--search DIR")
 
 
@@ -485,7 +485,7 @@ def nodes_there(node: Any) -> list[str]:
 
 
 def nobody_there(node: Any) -> str:
-    """A sentence with the domain's number and runtime directory, what chooses them, and how many nodes it has."""
+    """A sentence with the domain's number and runtime directory, the settings that choose them, and the number of its nodes."""
     nodes = nodes_there(node)
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
     there += "" if nodes else that_answers(node)

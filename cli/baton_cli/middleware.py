@@ -60,7 +60,7 @@ class ForeignNode:
     name: str
     host: str = ""
     pid: int = 0  # 0: unknown
-    here: bool = True  # on this machine
+    here: bool = True  # whether the node runs on this machine
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pid})" if self.pid else self.name
@@ -74,11 +74,11 @@ class ForeignLink:
     publisher: ForeignNode
     subscriber: ForeignNode
     transport: str = ""  # empty: the usual one
-    number: int = -1  # in its publisher's process
+    number: int = -1  # the link's number in its publisher's process
     messages: int = 0
     bytes: int = 0
     tcp_bytes: int = -1  # bytes of its connection that the kernel has counted; -1: not known
-    recent: bool = False  # the counts are of a short time, not since the link began: since()
+    recent: bool = False  # the counts are those of a short time (since()), not all since the link began
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -123,7 +123,7 @@ class ForeignGraph:
         return {topic for topic in {*self.publishers, *self.subscribers} if "/_" not in topic}
 
     def has_link(self, topic: str, publisher: str, subscriber: str) -> bool:
-        """Whether there is such a link; the nodes are named as in Baton's graph."""
+        """Whether the graph has a link of this topic between these nodes. Their names are those of Baton's graph."""
         wanted = (topic, full_name(publisher), full_name(subscriber))
         return any((link.topic, link.publisher.name, link.subscriber.name) == wanted for link in self.links)
 
@@ -142,7 +142,7 @@ class ForeignGraph:
 
 
 def since(before: ForeignGraph, now: ForeignGraph) -> ForeignGraph:
-    """`now`, where the counts of each link in both graphs are those between the two. A link that sent nothing meanwhile keeps its totals."""
+    """`now`, with counts since the older graph for each link that is in both. A link that sent nothing since then keeps its totals."""
     known = {link.key: link for link in before.links}
     links = []
     for link in now.links:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names that are most like `name`, the nearest first.
 
-    Near is what differs in case and slashes only, what ends in the same part (/image, /camera/image), and what is written alike.
+    A name is near if it differs only in case and slashes, if its last part is the same (/image, /camera/image), or if it has similar letters.
     """
     found: list[str] = []
     others = sorted(set(known) - {name})

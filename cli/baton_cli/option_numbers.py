@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of options. click's FloatRange lets through what is no number (nan), and times that no clock has."""
+"""Numbers of options. click's FloatRange accepts nan, and times that are longer than any clock's range."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-_LONG_S = 1e9  # 31 years: nobody sees the difference to a longer wait
+_LONG_S = 1e9  # 31 years: as good as endless
 
 
 class Number(click.FloatRange):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of what verbs print: counts in words, JSON that every parser reads, and UTF-8 whatever the locale says."""
+"""The form of the verbs' output: counts in words, JSON that every parser reads, and UTF-8 in every locale."""
 
 from __future__ import annotations
 

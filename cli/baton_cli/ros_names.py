@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of ROS that Baton does not have: where sources have them. The names, and Baton's ways, are the tables of
+"""Finds names of ROS that Baton does not have in sources. The names, and Baton's replacements, are in the tables of
 docs/guides/from-ros.md.
 
 Sources are read as text, without a compiler: comments and strings are left out, and the types of variables are those that a declaration

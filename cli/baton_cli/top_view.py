@@ -279,8 +279,8 @@ def picture(
     room = 1 << 30
     if height is not None:
         notes = notes[: 2 if height >= SMALL else 0]
-        # The head, the table's own lines, the line of what is left out, the keys; then the other tables, of which each has
-        # four lines of its own and perhaps one of what is left out. Topics keep room for one with all its lines.
+        # Lines of the screen: the head, the table's frame, the count of rows left out, the keys; then the other tables, each with four lines of
+        # its own and perhaps a count of rows left out. The first table keeps room for a topic with all its lines.
         room = height - 1 - 4 - 1 - 1 - len(notes)
 
         def first(of: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which program `baton bridge` starts, and how. What the program does: ros2/tests/bridge_test.py."""
+"""Which program `baton bridge` starts, and how. Tests of the program itself: ros2/tests/bridge_test.py."""
 
 from pathlib import Path
 

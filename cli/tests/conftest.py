@@ -98,7 +98,7 @@ def baton(programs, warm_command):
 
 @pytest.fixture
 def program(programs):
-    """program(*statements) starts a process that keeps what each makes in the list `kept`."""
+    """program(*statements) starts a process that keeps the object that each statement makes in the list `kept`."""
 
     def start(*statements):
         lines = [f"kept.append({s})" for s in statements]

@@ -70,7 +70,7 @@ def test_top_counts_the_bytes_of_all_messages_that_are_held(baton, program):
 
 @pytest.fixture
 def screen(environment):
-    """screen(*arguments) runs the command on a terminal of 100 columns and 24 lines: a pty, and what was drawn."""
+    """screen(*arguments) runs the command on a terminal of 100 columns and 24 lines. It returns a pty and the text drawn so far."""
     running = []
 
     def start(*arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton doctor`: which pairs share memory, which do not and why, and what the machine lacks."""
+"""`baton doctor`: which pairs share memory, which do not and why, and which settings of the machine are wrong."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def judge_bridges(nodes: list[tuple[str, int]]) -> list[Diagnosis]:
 
 
 def judge_dds(domain: int, here: int, of_rmw: int, net: Path = Path("/proc/net")) -> list[Diagnosis]:
-    """Programs of ROS 2 over a DDS in the ROS domain of this number, where no bridge is. A DDS listens where RTPS 2.5, section 9.6.2, says: for the
-    discovery of all participants, or of the first. `here`: how many nodes Baton's domain has; `of_rmw`: processes over rmw_baton_cpp."""
+    """Programs of ROS 2 over a DDS in the ROS domain of this number, if there is no bridge. They are found by the ports on which a DDS listens for
+    discovery (RTPS 2.5, section 9.6.2). `here`: how many nodes Baton's domain has; `of_rmw`: processes over rmw_baton_cpp."""
     ports = {7400 + 250 * domain, 7410 + 250 * domain}
     for table in ("udp", "udp6"):
         try:
@@ -100,7 +100,7 @@ def _pair(publisher: Any, subscription: Any) -> str:
 
 
 def _in_agreement(differing: str) -> str:
-    """The two possible changes that mend what incompatibility() reports."""
+    """The two changes of QoS that each mend an incompatibility() of publisher and subscription."""
     found = re.findall(r"([a-z ]+): offered (.+?), requested (.+?)(?:; |$)", differing)
     stronger = ", ".join(f"{policy} {requested}" for policy, _, requested in found)
     weaker = ", ".join(f"{policy} {offered}" for policy, offered, _ in found)
@@ -202,7 +202,7 @@ def judge_topics(
             if graph is not None and graph.has_end(topic, e.node):
                 continue
             if links.host_of(e.node):
-                continue  # a topic of another host without a subscription here is no finding
+                continue  # a topic of another host without a subscription on this host is no finding
             hint = did_you_mean(topic, met)
             findings.append(Diagnosis(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
@@ -217,7 +217,8 @@ def _granted(holdings: list[Any]) -> str:
 
 
 def judge_held(pair: str, holding: Any, by_link: bool) -> Diagnosis:
-    """A subscription that gets nothing more until it gives samples up. The link holds what was not taken from it."""
+    """A finding about a subscription that gets no further message until it releases samples. `by_link`: it is a subscription of the link, which
+    holds messages until another host takes them."""
     why = f"holds all {holding.granted} samples that it may, and {holding.unread} messages wait"
     if by_link:
         return Diagnosis(
@@ -290,8 +291,8 @@ _LARGE_BYTES = 64 << 10  # smaller arrays are copied with libbaton_heap.so, too 
 
 
 def look_at(node: Any, endpoints: list[Any], seconds: float) -> tuple[dict[bytes, str], set[str]]:
-    """What messages show within some time: by their gids, publishers that copy messages from other objects instead of building them in place; and
-    the topics with large messages."""
+    """Looks at messages for some time. Returns, by their gids, publishers that copy messages from other objects instead of building them in place;
+    and the topics with large messages."""
     baton = live.load()
     converting: dict[bytes, str] = {}
     large = set()
@@ -313,7 +314,7 @@ def look_at(node: Any, endpoints: list[Any], seconds: float) -> tuple[dict[bytes
             qos = baton.QoS(10, reliability="best_effort", held=1)
             subscriptions.append(node.subscribe(topic, live.message_class_as(publisher), look, qos))
         except (click.ClickException, baton.BatonError):
-            continue  # nothing can be said about publishers of a type that is not known here
+            continue  # publishers of an unknown type are left out
     executor = baton.Executor(node)
     end = time.monotonic() + seconds
     while subscriptions and (left := end - time.monotonic()) > 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton link`: the program that connects this host's topics to those of other hosts, and what it does (docs/guides/machines.md)."""
+"""`baton link`: the program that connects this host's topics to those of other hosts, and its state (docs/guides/machines.md)."""
 
 from __future__ import annotations
 

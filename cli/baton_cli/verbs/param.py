@@ -140,7 +140,7 @@ class Remote:
         return results
 
     def _check_count(self, got: int, wanted: int) -> None:
-        """The response is another process's, whatever it calls itself."""
+        """Checks a response: another process wrote it, so it may be malformed."""
         if got != wanted:
             raise click.ClickException(f"{self.name} answered for {got} parameters, and was asked for {wanted}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton top`: topics, rates, bandwidth, latency, who holds and who loses which messages, and memory, live."""
+"""`baton top`: topics, rates, bandwidth, latency, held and lost messages of each subscription, and memory, live."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class _LinkWatch:
 
 
 def from_afar(rows: list[dict[str, Any]], travelling: list[dict[str, Any]], far: set[tuple[str, str]]) -> None:
-    """Rates of topics that are not watched, because other hosts publish them, from what the link has brought."""
+    """Rates of topics that are not subscribed because other hosts publish them: the link's rates."""
     brought = {(t["topic"], t["type"]): t for t in travelling if t["direction"] == "receive"}
     for row in rows:
         if (key := (row["topic"], row["type"])) in far:
@@ -178,7 +178,7 @@ class _Other:
         self._before = time.monotonic(), live.other_graph(node)
 
     def rows(self, holdings: list[Any]) -> list[dict[str, Any]]:
-        """A row for each link. The middleware counts what it sends itself, not what Baton's queues take."""
+        """A row for each link. The middleware counts messages that it sends itself, not those that Baton's queues take."""
         now, graph = time.monotonic(), live.other_graph(self._node, quiet=True)
         (then, before), self._before = self._before, (now, graph)
         if graph is None:
@@ -235,9 +235,9 @@ def command(
 ) -> None:
     """Show rates, bandwidth, latency, losses and memory, live.
 
-    Latency is from publish to a subscription here; also shown is who holds which messages, and which subscriptions lost some and why. It subscribes every topic with best
-    effort, so it is one more reader, and never holds a publisher up. A topic of another host is not subscribed: it does not travel
-    because of a look, and its rate is what this host's link brings.
+    Latency is the time from publish to a subscription of this command. Also shown are the messages that each subscription holds, and the
+    subscriptions that lost messages, with the reason. The command subscribes to every topic with best effort, so it is one more reader, and never
+    delays a publisher. It does not subscribe to topics of other hosts, because they would travel only for this: their rate is the link's.
 
     In a domain of another middleware's nodes it also shows their links, and which way the messages of each take.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets another language drive the codecs: what tests/codec/*.py compare with independent implementations.
+// A program by which tests/codec/*.py call the codecs, to compare them with independent implementations.
 //
 // Requests on stdin, replies on stdout, until end of file. A request is a line of words, then a u32 (little-endian) count of
 // bytes and the bytes. A reply is one byte, 0 for success or 1 for an error, a u32 count and the bytes or the error's text.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Property 1: a process killed at any named step costs at most what it alone held. For every crash point and several passes a
-// process of all roles (victim_main.cpp) is killed there, while two survivors exchange messages with it and with each other.
-// The survivors must not hang, miss a message of each other, read a torn one, or keep anything of the dead.
+// Property 1: a process that is killed at any named step takes along only its own messages and memory. For every crash point and several passes a
+// process of all roles (victim_main.cpp) is killed at the point, while two survivors exchange messages with it and with each other.
+// The survivors must not hang, miss a message of each other, read a torn message, or keep memory of the killed process.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -119,7 +119,7 @@ TEST_P(CrashMatrix, SurvivorsNeitherHangNorMissNorLeak) {
     ASSERT_TRUE(wait_for([&] { return to_victim->matched() == 1 && answers->matched() == 1; }));
 
     std::uint64_t answered = 0;
-    TakenSample kept;  // of the victim: stays intact whatever happens to it
+    TakenSample kept;  // a sample of the victim, which must stay intact when the victim dies
     const auto look = [&](Reader& reader, bool is_answers) {
       for (;;) {
         Result<TakenSample> sample = reader.take();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What victim and survivors share: endpoints of one small type whose content proves that it is not torn.
+// Code of victim and survivors: endpoints of one small type whose content proves that it is not torn.
 #pragma once
 
 #include <chrono>

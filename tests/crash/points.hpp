@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every named crash point but those of shared/ (core/objects/src/crash_points.hpp), as docs/concepts/crash-points.md explains them. crash_matrix_test.cpp checks that this list
-// and the sources agree, and kills a process at each.
+// Every named crash point but those of core/objects (core/objects/src/crash_points.hpp); docs/concepts/crash-points.md explains them.
+// crash_matrix_test.cpp checks that this list and the sources agree, and kills a process at each.
 #pragma once
 
 namespace baton::crash {

@@ -60,7 +60,7 @@ std::vector<TakenSample> run(const std::string& directory) {
       }
     }
     if (i == 30) {
-      // Nobody takes from this one: its pool runs short and evicts.
+      // This publisher's subscription takes nothing, so its pool runs short and evicts.
       memory::PoolOptions pool;
       pool.slot_count = 8;
       pool.max_message_bytes = 1 << 20;

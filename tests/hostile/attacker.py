@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one attack: attacker.py <directory of the domain>, and the attack's name in the table as a line of its input. Says "attacking" when it
-begins, and in JSON what it saw when the lies are told, keeps what it has until its input ends, and then leaves. Nothing here outlives its
+"""Runs one attack: attacker.py <directory of the domain>. Reads the attack's name in the table as a line of its input. Prints "attacking" when it
+begins, and its observations in JSON after the attack. Keeps its resources until its input ends, and then leaves. No process of it outlives its
 watchdog."""
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ std::uint32_t checksum(const char* bytes, std::size_t size) {
   return ~crc;
 }
 
-// Eight hexadecimal digits of the checksum, then what it is of.
+// Eight hexadecimal digits of the checksum, then the bytes that it covers.
 std::string checksummed(const std::string& body) {
   std::array<char, 9> digits{};
   std::snprintf(digits.data(), digits.size(), "%08x", checksum(body.data(), body.size()));

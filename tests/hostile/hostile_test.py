@@ -51,7 +51,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         while said == "attacking":
             said = attacker.line(MOST_S)
         assert said is not None, "the attack does not come to its end"
-        told = json.loads(said)
+        seen = json.loads(said)
         scene.renew()
         scene.newcomer("during the attack", held=1)  # qos.md: a late subscription may be granted less
         time.sleep(max(scenes.QUIET_S / 2, begun + scenes.QUIET_S - time.monotonic()))
@@ -68,10 +68,10 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
     scene.memory_returns(before)
     scene.peace = after = scene.measure("after the attack")
     scene.nothing_is_pinned()
-    counted, noisy = scenes.judge(before, during, after, attack, told["cpu_ns"])
-    if attack.expected and attack.expected not in told["done"]:
-        counted.append(f"the attacker saw '{told['done']}', expected '{attack.expected}'")
-    scenes.record(attack, scene.language, told, before, during, after)
+    counted, noisy = scenes.judge(before, during, after, attack, seen["cpu_ns"])
+    if attack.expected and attack.expected not in seen["done"]:
+        counted.append(f"the attacker saw '{seen['done']}', expected '{attack.expected}'")
+    scenes.record(attack, scene.language, seen, before, during, after)
     if counted or noisy:
         noisy += [f"the victim said: {text}" for text in during["victim"]["texts"]]
     return counted, noisy

@@ -112,7 +112,7 @@ def test_a_process_makes_endpoints_although_another_process_announced_their_ids(
 
 @pytest.mark.parametrize("who", ["a stranger", "a twin"])
 def test_a_newcomer_that_meets_the_attacker_first_meets_the_honest_process_too(tmp_path, who):
-    """A twin has a process id that begins as the honest process's. The victim stays connected to it until it leaves."""
+    """The attacker's process id begins as that of the honest process. The victim stays connected to the attacker until it leaves."""
     honest = Honest(tmp_path, "honest")
     with ending(honest):
         honest.does("publish /a")

@@ -89,7 +89,7 @@ def listening(path: str) -> int:
 
 
 def hugetlb(size: int) -> int:
-    """Pages that do not exist: whoever touches them gets SIGBUS. Mapping them needs no reserve with MAP_NORESERVE."""
+    """Pages that do not exist: touching them raises SIGBUS. With MAP_NORESERVE mapping them needs no memory."""
     return memfd(size, flags=os.MFD_ALLOW_SEALING | os.MFD_HUGETLB)
 
 
@@ -149,8 +149,8 @@ def every_kind():
 
 
 def each_on_its_own_link(stage, send) -> str:
-    """send(link, descriptor) for every kind, each as a new process. How many of the connections were ended for it."""
-    ended = told = 0
+    """Calls send(link, descriptor) for every kind, each as a new process. Returns how many connections the victim ended."""
+    ended = sent = 0
     for _, fd in every_kind():
 
         def act(fd=fd):
@@ -158,10 +158,10 @@ def each_on_its_own_link(stage, send) -> str:
             send(link, fd)
             return link.drain(0.02)
 
-        told += 1
+        sent += 1
         ended += "BYE" in stage.apart(act)
         os.close(fd)
-    return f"{ended} of {told} ended"
+    return f"{ended} of {sent} ended"
 
 
 @attack("sends descriptors of every kind as its connection segment")
@@ -229,8 +229,8 @@ def strays(stage):
 
 
 def lingering(stage, send):
-    """send(link, descriptor) with each kind of descriptor whose close() blocks, as a new process that ends at once: the victim's copy is
-    the last one. If it is not, the child blocks, and only the child."""
+    """Calls send(link, descriptor) with each kind of descriptor whose close() blocks, in a new process that ends at once, so that the victim's copy
+    is the last one. If the copy of the new process is the last one, only that process blocks."""
     stage.begin()
     for make in (lingering_tcp, queue_of_lingering_sockets, lambda: queue_of_lingering_sockets(socket.SOCK_STREAM)):
         fd, peers = make()

@@ -138,7 +138,7 @@ def noise(stage):
 
 
 def flood(stage, send, prepare=None, seconds=0.4):
-    """send(link, number) without a pause; as a new process whenever the connection is ended. A sender that has to wait reads."""
+    """Calls send(link, number) without a pause; goes on as a new process when the connection is ended. A sender that has to wait reads meanwhile."""
     stage.begin()
     end = time.monotonic() + stage.size(seconds, 5)
     links = 0

@@ -157,7 +157,7 @@ def ten_dead(stage):
 
 @attack("holds samples, is ended, and comes back to hold more")
 def comes_back(stage):
-    """What a peer may hold is bounded for the process, however often it is disconnected."""
+    """The samples that a process holds are bounded, even if it is disconnected often."""
     stage.begin()
     held = 0
     identity = os.urandom(16)
@@ -175,7 +175,7 @@ def comes_back(stage):
 
 @attack("passes its socket to another process and dies")
 def survives_its_process(stage):
-    """The end of the socket does not come: another process has it too. All is returned when that one goes at the latest."""
+    """Another process has the socket too, so that the attacker's death does not close it. The samples return when that process ends, or before."""
     stage.begin()
     for _ in range(3):
         near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -192,7 +192,7 @@ def survives_its_process(stage):
 
 @attack("gives the victim its own end of their connection")
 def own_end(stage):
-    """Then the victim itself keeps the connection open: its end never comes, not even by the attacker's death."""
+    """The victim itself keeps the connection open: the attacker's death does not close it."""
     stage.begin()
     for frame in range(3):
         reading, writing = os.pipe()

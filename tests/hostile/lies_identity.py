@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers that say that they are somebody else, or speak of what is not theirs."""
+"""Peers with the identity of another process, and frames about endpoints of other processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def bystanders(stage) -> list[str]:
 
 
 def their_endpoints(stage) -> list[raw.Endpoint]:
-    """What the bystanders announce to whoever connects: an attacker may learn every id."""
+    """The ids that the bystanders announce to every process that connects: an attacker may learn each of them."""
     found = []
     for name in bystanders(stage):
         link = Link(stage.directory, name)
@@ -187,7 +187,7 @@ def others_nodes(stage):
 
 @attack("is a second publisher and a second subscription of everything")
 def same_topics(stage):
-    """Allowed, and without effect on the others: there is one more publisher and one more subscription of their topics."""
+    """Allowed: the topics have one more publisher and one more subscription, without an effect on the other ends."""
     stage.begin()
     link = stage.keep(Link(stage.directory, stage.victim))
     try:

@@ -98,7 +98,7 @@ def unused_of_many(stage):
     fd = memfd(PAGE, ALL_SEALS)
 
     def announce(most: int) -> int:
-        """Until the victim ends the connection; how many there were by then."""
+        """Publishes until the victim ends the connection. Returns the number of messages."""
         link = stage.keep(Link(stage.directory, stage.victim))
         count = 0
         try:

@@ -19,7 +19,7 @@ def published(stage) -> tuple[Published, socket.socket]:
     published = stage.keep(Published(stage.keep(Link(stage.directory, stage.victim)), "/polled"))
     wake_socket = stage.keep(published.wake_socket())
     wake_socket.setblocking(False)
-    # A String without characters. The message comes before the victim knows that somebody waits for it: the socket is for that.
+    # A String without characters. push() does not notify: the next line does so, on the wake socket.
     published.push(published.chunk(struct.pack("<Ii", 0, 0)), wake=False)
     wake_socket.send(b"x")
     assert published.await_taken(), "the victim did not wake for a message"

@@ -66,7 +66,7 @@ def violation(link):
 
 
 def in_this_process(directory, attack):
-    """Again and again. A process begins at most 64 connections in 10 s."""
+    """Makes them again and again. A process begins at most 64 connections in 10 s."""
     for _ in range(20):
         with contextlib.suppress(Gone, ConnectionError, TimeoutError):
             link = connect(directory)

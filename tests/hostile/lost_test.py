@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lost message is not an error of the program. Whatever one publisher sends, executors, loops and verbs go on, and the loss is counted by
-its reason. And a stamp in the future hides no later message."""
+"""A lost message is not an error of the program. Executors, loops and verbs go on after any message of a hostile publisher, and the loss is counted
+by its reason. A stamp in the future hides no later message."""
 
 import itertools
 import os
@@ -60,7 +60,7 @@ def eventually(condition, what="what the test waits for"):
 
 
 def once(said, words) -> None:
-    """A thread of Baton's says it."""
+    """A line about it comes from a thread of Baton."""
     eventually(lambda: any(words in text for text in said), f"a report with '{words}'")
     assert len([text for text in said if words in text]) == 1, said
 

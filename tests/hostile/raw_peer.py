@@ -77,8 +77,8 @@ def writable_then_sealed(size: int) -> tuple[int, mmap.mmap]:
 
 
 def store(view: mmap.mmap, offset: int, value: int, size: int = 8) -> None:
-    """Stores one word that the other side reads at the same time, in one piece. (struct.pack_into() makes the bytes 0 first: who reads a 0
-    there, in a token, a cursor or a release word, sees a violation.)"""
+    """Stores one word, which the other side may read at the same time, in one piece. (struct.pack_into() makes the bytes 0 first: a reader that finds
+    a 0 in a token, a cursor or a release word sees a violation.)"""
     word = memoryview(view)[offset : offset + size].cast({4: "I", 8: "Q"}[size])
     word[0] = value & (1 << 8 * size) - 1
 

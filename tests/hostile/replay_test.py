@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer that repeats what an honest process said before it was restarted, or that answers questions about endpoints of others: the honest
-processes get each message once, each call has its response, and no answer of the liar counts."""
+"""A peer that repeats the frames of an honest process from before its restart, or that answers questions about endpoints of others: the honest
+processes get each message once, each call has its response, and no answer of the hostile peer counts."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from lies_identity import holdings
 
 COUNT = 200
 
-# "robot": publishes /count from the number that it is told, and serves /double. Its subscription makes it send ATTACH.
+# "robot": publishes /count from the number in its argument on, and serves /double. Its subscription makes it send ATTACH.
 ROBOT = """
 import baton, sys, threading
 node = baton.Node("robot", on_diagnostic=lambda each: None)

@@ -31,7 +31,7 @@ PATIENCE_S = 60.0 if LONG else 40.0
 # How many more descriptors a victim may have after an attack: a segment of a bystander keeps one until its first message is read. A leak shows in the
 # next attacks on the same victim, which has 256 in all.
 MORE_DESCRIPTORS = 1
-DESCRIPTORS = 256  # that the victim may open: a small number, for the attacks on descriptors
+DESCRIPTORS = 256  # how many descriptors the victim may open: few, for the attacks on descriptors
 TOPICS = {"victim": ["/cpp", "/python"], "cpp": ["/victim", "/python"], "python": ["/victim", "/cpp"]}
 KIB = 1024
 
@@ -219,7 +219,7 @@ class Scene:
         return report["matched"] == 2 and all(topic["matched"] == 1 for topic in report["topics"].values())
 
     def eventually(self, condition, wanted) -> None:
-        """Waits for condition(). wanted() describes the condition and the present state."""
+        """Waits for condition(). wanted() is the text of an error: the condition and the present state."""
         waited, last = 0.0, time.monotonic()
         while not condition():
             assert waited < PATIENCE_S, f"waited in vain until {wanted()}"
@@ -297,12 +297,12 @@ class Scene:
             honest.end()
 
 
-def record(attack, language: str, told: dict, *phases: dict) -> None:
+def record(attack, language: str, seen: dict, *phases: dict) -> None:
     """Appends all figures of one run to the file BATON_HOSTILE_RECORD, a line of JSON each."""
     path = os.environ.get("BATON_HOSTILE_RECORD")
     if not path:
         return
-    line = {"attack": attack.name, "family": attack.family, "victim": language, "attacker": told}
+    line = {"attack": attack.name, "family": attack.family, "victim": language, "attacker": seen}
     for name, reports in zip(("before", "during", "after"), phases, strict=True):
         line[name] = {
             process: {

@@ -31,7 +31,7 @@ struct Account {
 
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory):
-    """What is found in a function with this body, for an account with this kind of mutex."""
+    """The problems that are found in a function with this body, for an account with this kind of mutex."""
     root = tmp_path_factory.mktemp("locks")
     (root / HEADERS).mkdir(parents=True)
     (root / SOURCE).parent.mkdir(parents=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs outside of the tree use Baton in each way that docs/guides/guide.md prints: the page's own lines are run.
 
-The release build is installed once. What builds Baton again (add_subdirectory, FetchContent, colcon) does so in a folder that lies in its sources as
-build/release does in this checkout, so that the compiler cache finds every file of the release build.
+The release build is installed once. Tests that build Baton again (add_subdirectory, FetchContent, colcon) use a folder with the same place in the
+sources as build/release, so that the compiler cache finds every file of the release build.
 """
 
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler must refuse, and the words that it must say: each case is compiled behind a prologue of headers, which is compiled once."""
+"""Compiles sources that the compiler must refuse, and looks for words in its errors. All cases share a prologue of headers, which is compiled
+once."""
 
 import argparse
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 def check(prologue: str, cases: Sequence[tuple[str, str]]) -> int:
     """Compiles each case (a source, a regular expression of the diagnostics, or "" for one that must compile) with the compiler and the include
-    directories of the command line. Prints what is wrong, and returns the exit status."""
+    directories of the command line. Prints the wrong cases, and returns the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
     parser.add_argument("dirs", nargs="+")

@@ -41,7 +41,7 @@ template <class T> using Vector = boost::container::vector<T, bs::allocator<T>>;
 struct Table { explicit Table(const bs::allocator<std::byte>&) {} };
 """
 
-# what is done, words of the reason (empty: it must compile)
+# a statement, words of the compiler's reason (empty: it must compile)
 CASES = [
     ("(void)bs::make_shared<Plain>(heap);", ""),
     ("(void)bs::make_shared<Node>(heap);", ""),

@@ -76,7 +76,7 @@ CASES = [
         r".*write baton::Executor executor\(4\), and let.*write void f\(\), and baton::now.*write baton::spin_some\(node\).*write baton::Timer"
         r".*write baton::Executor executor[^(].*write baton::Executor executor\(4\)[^,]",
     ),
-    # beside them, what is right
+    # right uses beside them
     (
         "void on(const SetBool::Request&, SetBool::Response&);\n"
         'void f(baton::Node& node) { (void)node.serve<SetBool>("x", on); (void)node.create_timer(std::chrono::milliseconds(100), [] {}); }',

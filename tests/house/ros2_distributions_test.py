@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 distribution is two files of ros2/distributions/: all that has one piece for each distribution is made from them."""
+"""A ROS 2 distribution is two files of ros2/distributions/. Everything else about a distribution is made from these files."""
 
 import shutil
 import subprocess
@@ -74,7 +74,7 @@ def test_each_distribution_but_the_default_has_a_part_of_its_own(three, monkeypa
 
 
 def test_no_other_file_lists_the_distributions():
-    """What is for each distribution loops over the files. Documents and comments of C++ may name some."""
+    """Code and data for all distributions loop over the files. Documents and comments of C++ may name some distributions."""
     left_out = [":!*.md", ":!*.[ch]pp", ":!ros2/distributions", f":!{Path(__file__).relative_to(ROOT)}"]
 
     def naming(name):

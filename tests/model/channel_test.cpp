@@ -134,7 +134,7 @@ TEST(ChannelModel, AQueueWithMessagesNeverCountsAsEmpty) {
   expect_correct("count against overflow", scenario<Counting>(full_run() ? 6 : 5));
 }
 
-// --- the checker finds every weakened ordering: each one that the headers state is necessary ---
+// --- the checker finds every weakened ordering: so each ordering in the headers is necessary ---
 
 struct Weakened {
   const char* name;

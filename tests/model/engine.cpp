@@ -181,7 +181,7 @@ void World::run(Scenario& scenario) {
     }
     running_ = -1;
   };
-  for (int i = 0; i < thread_count_ && !aborted_; ++i) {  // everybody up to the first scheduling point
+  for (int i = 0; i < thread_count_ && !aborted_; ++i) {  // all threads up to the first scheduling point
     if (threads_[static_cast<std::size_t>(i)].status == Status::kReady) resume(i);
   }
   while (!aborted_) {
@@ -475,7 +475,7 @@ void World::checkpoint(int place, std::uint64_t digest) {
   t.history[1] = digest ^ static_cast<std::uint64_t>(place) << 56;
 }
 
-// --- what the kernel does ---
+// --- the kernel's part ---
 
 bool World::futex_wait(const Word* words, int count) {
   park();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search: what counts as the same state, and the loop over executions.
+// The search: when two states count as the same, and the loop over executions.
 #include <algorithm>
 #include <chrono>
 
@@ -41,7 +41,7 @@ StateKey World::digest() const {
     if (t.status == Status::kFinished) continue;
     add_view(t.current);
     if (t.status == Status::kDead) continue;
-    View acquired = t.acquired;  // matters only joined to what the thread knows already
+    View acquired = t.acquired;  // matters only together with the thread's present knowledge
     acquired.join(t.current);
     add_view(acquired);
     add_view(t.released);
@@ -93,7 +93,7 @@ Report explore(const std::function<std::unique_ptr<Scenario>()>& make, const Opt
     if (!world.violation_.empty()) {
       report.violation = world.violation_;
       report.states = world.visited_.size();
-      world.visited_.clear();  // once more along the same choices, this time telling the story
+      world.visited_.clear();  // the same choices once more, with a log of the steps
       world.tracing_ = true;
       run_once();
       report.trace = world.trace_;

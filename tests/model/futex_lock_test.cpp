@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock in one word: never two holders, what a holder wrote is seen by the next one, and nobody sleeps for ever.
+// The lock in one word: there are never two holders, each holder sees the writes of the last one, and no thread sleeps for ever.
 #include <gtest/gtest.h>
 
 #include "baton/os/futex_lock.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Disconnected is not dead: a connection ends at any moment for any reason, and what the subscriber holds stays its own until
+// A disconnected process may live: a connection ends at any moment for any reason, and the subscriber's samples stay its own until
 // the end of file on the socket (core/transport/src/life_line.hpp). The end of file is one word here: the kernel sets it when the
 // subscriber drops its last claim, or dies.
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class LifeLineModel : public Scenario {
       world.require(connection_->publish(*chunks_, static_cast<std::uint64_t>(i)) == memory::PushStatus::kPushed,
                     "refused");
     }
-    // The connection ends: BYE, a stall, no descriptors. Nobody knows whether the subscriber lives.
+    // The connection ends: BYE, a stall, no descriptors. The publisher does not know whether the subscriber lives.
     if (plan_.unread_stays_in_queue) {
       connection_->writer->end(released);
       ended_ = true;

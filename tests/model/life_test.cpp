@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to messages when they are held, given back by other threads, evicted by a memory policy, when a subscription
-// ends, when either process is killed at any step, and when the subscriber writes garbage.
+// The life of messages that are held, released by other threads or evicted by a memory policy: also when a subscription ends,
+// when either process is killed at any step, and when the subscriber writes garbage.
 #include <gtest/gtest.h>
 
 #include "connection.hpp"

@@ -18,7 +18,7 @@ struct Loop {
   bool one_take_per_poll = false;  // else: take until empty
   // Mutants.
   bool drain_last = false;         // the descriptor is drained after the last look
-  bool no_ring_at_disarm = false;  // the loop is not told that there may be more
+  bool no_ring_at_disarm = false;  // the loop does not learn that there may be more messages
 };
 
 class Polled : public Scenario {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event count of baton/shared, and a count to wait for, for the scenarios that notify.
+// The event count of baton/objects, and a count to wait for, for the scenarios that notify.
 #pragma once
 
 #include "baton/objects/event_count.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EventCountWords of baton/shared: no waiter sleeps while there is something to take. Explored exhaustively.
+// EventCountWords of baton/objects: no waiter sleeps while there is an element to take. Explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counts of a process's pointers of baton/shared, explored exhaustively.
+// The counts of a process's pointers of baton/objects, explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

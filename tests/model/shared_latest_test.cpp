@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LatestCell of baton/shared: the newest value without locks, explored exhaustively.
+// LatestCell of baton/objects: the newest value without locks, explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The giving back of spans of baton/shared, explored exhaustively.
+// The giving back of spans of baton/objects, explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The redo record of baton/shared's pointers, explored exhaustively.
+// The redo record of baton/objects's pointers, explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

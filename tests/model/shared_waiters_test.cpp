@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaiterTableWords of baton/shared: the thread that watches deaths makes the notifications of the dead. Explored exhaustively.
+// WaiterTableWords of baton/objects: the thread that watches deaths makes the notifications of the dead. Explored exhaustively.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No lost wake-up: publishers signal, waiters sleep, processes are killed at any step; whoever lives must get every message
-// that was published, and nobody may sleep forever.
+// No lost wake-up: publishers signal, waiters sleep, processes are killed at any step. Every living waiter must get every message
+// that was published, and no waiter may sleep for ever.
 #include <gtest/gtest.h>
 
 #include "connection.hpp"
@@ -12,7 +12,7 @@ namespace {
 using memory::Sleeping;
 using WakeWord = memory::WakeWord<ModelPlatform>;
 
-/// What the mutants do wrong on purpose; everything else is the shipped code.
+/// The faults of the mutants; everything else is the shipped code.
 enum class WrongWake { kNothing, kNoLastLook, kCaptureLast, kFlagLast, kEventLast, kWakeBeforePush, kNoHangUp };
 
 struct Plan {
@@ -128,7 +128,7 @@ class Waking : public Scenario {
     World& world = World::current();
     Waiter& waiter = *waiters_[static_cast<std::size_t>(w)];
     for (;;) {
-      // Whatever was pushed before a hang-up is visible once the hang-up is seen: look at the flag first, then drain.
+      // Messages that were pushed before a hang-up are visible once the hang-up is seen: look at the flag first, then drain.
       const bool gone = plan_.hang_up && waiter.gone.load(std::memory_order_acquire) != 0;
       const bool guard = plan_.guard && w == 0 && waiter.guard.load(std::memory_order_acquire) != 0;
       if (waiter.descriptor >= 0) world.descriptor_drain(waiter.descriptor);

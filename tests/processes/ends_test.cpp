@@ -116,7 +116,7 @@ const std::map<std::string, std::function<int()>> kRoles = {
        baton::Executor executor;
        executor.add(g_talker->node);
        ready();
-       executor.spin();  // nothing to do: asleep
+       executor.spin();  // asleep, without work
        return kEndedInOrder;
      }},
     {"signals_call",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other processes may do to us, with the user's API and real processes: this program started again in another role.
+// Deaths and faults of other processes, through the user's API. The other processes are this program, started in another role.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -180,7 +180,7 @@ const std::map<std::string, std::function<int()>> kRoles = {{"talk", talk},
 
 bool g_own_shm = false;  // /dev/shm is this test's alone (main)
 
-/// What is in /dev/shm. Where other programs have theirs there too, at least what says that it is ours.
+/// The files in /dev/shm; where other programs have files there, too, only those with Baton's names.
 std::set<std::string> shm_names() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {

@@ -8,5 +8,5 @@ that one test has at a time. pyproject.toml puts it on pytest's path; a script a
     claims      ROS domains and TCP ports that no other test has
     ros2        the ROS 2 installations of `make setup`, and the environment of their programs
 
-The headers beside these modules are for tests in C++. What only one room's tests share lies in that room's `tests` folder.
+The headers beside these modules are for tests in C++. Code that only one room's tests share lies in that room's `tests` folder.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the tree under test is: the checkout, and its build BATON_BUILD, by default build/release."""
+"""The places of the tree under test: the checkout, and its build BATON_BUILD, by default build/release."""
 
 from __future__ import annotations
 

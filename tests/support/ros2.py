@@ -23,7 +23,7 @@ OTHER_RMW = Path(os.environ["BATON_OTHER_RMW"]) if os.environ.get("BATON_OTHER_R
 
 
 class Distribution(NamedTuple):
-    """A ROS 2, and what the build has for it."""
+    """A ROS 2, and its programs and libraries in the build."""
 
     facts: ros2_distributions.Distribution
     library: Path  # rmw_baton_cpp
@@ -42,7 +42,7 @@ class Distribution(NamedTuple):
         return self.prefix / "bin/python"
 
     def library_path(self) -> str:
-        """Where what is no Python program, and another RMW, find the libraries of the wheels."""
+        """The search path by which C++ programs, and other RMWs, find the libraries of the wheels."""
         packages = self.prefix.glob("lib/python3*/site-packages/ros_*.libs")
         other = [OTHER_RMW.parent] if OTHER_RMW else []
         return ":".join(str(each) for each in [*other, self.prefix / "lib", *packages])

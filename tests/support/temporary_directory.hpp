@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory of one test, which is gone at its end: a runtime directory, if the test gives it to what it tests.
+// A directory of one test, which is removed at its end. The test may use it as runtime directory.
 // Thread rules: a value of the test's thread. A child that was forked has it, too, and leaves it there.
 #pragma once
 
@@ -27,7 +27,7 @@ class TemporaryDirectory {
 
   const std::string& path() const { return path_; }
 
-  /// What lies in the directory of the domain `domain`, if it is a runtime directory.
+  /// The names in the folder of the domain `domain`, if this is a runtime directory.
   std::vector<std::string> names(int domain = 0) const {
     std::vector<std::string> out;
     std::error_code ignored;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conductor of the swarm and its processes share: a page of counters that outlives whoever is killed.
-// Thread rules: every word is written by one process and read by the conductor; `error` is written by the first that finds one.
+// The page of counters that the swarm's processes write and its conductor reads. It outlives killed processes.
+// Thread rules: every word is written by one process and read by the conductor; `error` is written by the first process that finds an error.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,20 +14,20 @@
 namespace baton::swarm {
 
 enum class Phase : std::uint32_t {
-  kRun,    ///< everybody publishes, takes and holds
-  kDrain,  ///< survivors publish nothing and let everything go
+  kRun,    ///< all processes publish, take and hold
+  kDrain,  ///< survivors publish nothing and release all samples
   kEnd,    ///< survivors end
 };
 
-/// One process's. All accesses are relaxed: the words are statistics and flags of their own, and order nothing else.
+/// The counters of one process. All accesses are relaxed: the words are statistics and flags, and order nothing else.
 struct Card {
   std::atomic<std::uint64_t> beat;  ///< increases as long as the process does not hang
   std::atomic<std::uint64_t> published, taken, verified;
   std::atomic<std::uint64_t> refused;         ///< publishes and loans that failed as documented
   std::atomic<std::uint64_t> kept_past_node;  ///< nodes that ended while samples of theirs were kept
   std::atomic<std::uint64_t> starved;         ///< times without descriptors
-  std::atomic<std::uint64_t> broken;          ///< connections on which a frame that is none was sent
-  std::atomic<std::uint64_t> given_up;        ///< times that a peer's diagnostics told of a disconnection
+  std::atomic<std::uint64_t> broken;          ///< connections on which an invalid frame was sent
+  std::atomic<std::uint64_t> given_up;        ///< diagnostics about the disconnection of a peer
   std::atomic<std::uint32_t> ready;           ///< a survivor: 1 met all survivors and publishes, 2 drained
   std::atomic<std::uint32_t> descriptors;     ///< a survivor's, but for those of its own segments
   std::atomic<std::uint32_t> segments;        ///< of a survivor's publishers
@@ -50,7 +50,8 @@ struct Board {
 
   /// Keeps the text of the first error.
   [[gnu::format(printf, 2, 3)]] void fail(const char* format, ...) {
-    if (errors.fetch_add(1, std::memory_order_acq_rel) != 0) return;  // orders nothing: whoever counts first writes
+    // Orders nothing: the process that counts first writes.
+    if (errors.fetch_add(1, std::memory_order_acq_rel) != 0) return;
     va_list arguments;
     va_start(arguments, format);
     std::vsnprintf(error, sizeof error, format, arguments);

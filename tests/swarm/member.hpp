@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every process of the swarm does: publishes and subscribes with random quality of service, holds samples for random times,
-// and checks the content of each as long as it is held.
-// Thread rules: one thread. Invariant: what a sample showed when it was taken it shows until it is released.
+// A process of the swarm: publishes and subscribes with random quality of service, holds samples for random times, and checks the
+// content of each held sample.
+// Thread rules: one thread. Invariant: the content of a sample does not change until it is released.
 #pragma once
 
 #include <deque>
@@ -38,7 +38,7 @@ inline constexpr unsigned kTopics = 5;
 QoS quality(unsigned topic, Random& random);
 std::string topic_name(unsigned topic);
 
-/// A sample and what it showed when it was taken. It may outlive the subscription and the node.
+/// A sample and its content at the take. It may outlive the subscription and the node.
 struct Held {
   Sample<Message> sample;
   Content content;
@@ -50,14 +50,14 @@ class Member {
 
   /// Joins with so many publishers and subscriptions, of successive topics from a random one on.
   void join(unsigned publishers, unsigned subscriptions);
-  /// Ends publishers, subscriptions and node; what is held stays.
+  /// Ends publishers, subscriptions and node; held samples stay.
   void leave();
   bool joined() const noexcept { return node_ != nullptr; }
   Node& node() { return *node_; }
 
   void publish();
   void take();
-  /// Checks some of what is held, or all of it.
+  /// Checks some or all held samples.
   void verify(bool all);
   void release(std::size_t count);
   void release_all() { release(held_.size()); }

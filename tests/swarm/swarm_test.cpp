@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A swarm of publishers and subscribers that are killed, stopped, starved of descriptors and disconnected at random, while what
-// they hold is checked all the time. Survivors must end with empty accounts, the descriptors that they began with, and an empty
+// A swarm of publishers and subscribers that are killed, stopped, starved of descriptors and disconnected at random, while their held
+// samples are checked all the time. Survivors must end with empty accounts, the descriptors that they began with, and an empty
 // directory.
 //
 //   swarm_tests [--seconds N] [--kills N] [--seed N]
@@ -73,7 +73,7 @@ bool break_a_connection(Random& random) {
 void watch_for_a_hang() { ::alarm(600); }
 
 void begin_child() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody outlives the conductor
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // no process outlives the conductor
   watch_for_a_hang();
 }
 
@@ -83,7 +83,7 @@ void begin_child() {
   rlimit normal{};
   ::getrlimit(RLIMIT_NOFILE, &normal);
   Member self(board, card, random, id);
-  const unsigned stays = 1 + below(random, 200);  // steps, if nobody kills it before
+  const unsigned stays = 1 + below(random, 200);  // steps, unless it is killed before
   bool starving = false;
   for (unsigned step = 0; step < stays; ++step) {
     card.beat.fetch_add(1, std::memory_order_relaxed);
@@ -306,7 +306,7 @@ void Swarm::report() {
             << " published, " << taken_ << " taken, " << verified_ << " checks" << std::endl;
 }
 
-// One look at every process: kills, stops, lets go on, and starts anew who is gone.
+// One look at every process: kills, stops or resumes it, or starts it anew if it has ended.
 bool Swarm::step(Clock::time_point now) {
   if (now >= next_stop_) {
     next_stop_ = now + std::chrono::milliseconds(below(random_, 100));
@@ -366,7 +366,7 @@ bool Swarm::step(Clock::time_point now) {
 bool Swarm::conduct() {
   for (unsigned i = 0; i < kSurvivors; ++i) survivors_.push_back(start(i, survivor));
   if (!eventually([&] { return survivors_are(1); })) return false;
-  // What they have when nothing is on its way is what they must have again at the end.
+  // Their resources while no message is on its way: they must have as many at the end.
   board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
   std::vector<std::uint32_t> descriptors;
   int same = 0;
@@ -407,7 +407,7 @@ bool Swarm::conduct() {
   members_.clear();
   for (Process& process : survivors_) ::kill(process.pid, SIGCONT);
   board_->phase.store(Phase::kDrain, std::memory_order_relaxed);
-  // Everything comes back: memory, descriptors.
+  // All memory and descriptors come back.
   const bool returned =
       eventually([&] { return survivors_are(2) && survivors_slots() == 0 && descriptors_returned(descriptors); });
   for (std::size_t i = 0; i < survivors_.size(); ++i) {
@@ -432,7 +432,7 @@ TEST_F(Swarm, HeldSamplesStayAndAllChunksComeBackHoweverTheOtherProcessesEnd) {
   ASSERT_TRUE(good);
   EXPECT_GT(kills_, 0U);
   EXPECT_GT(kept_, 0U);
-  // Newcomers sweep what the killed ones left: temporary names once they are two seconds old.
+  // Newcomers remove names of killed processes; temporary names once they are two seconds old.
   const auto sockets = [&] {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) count += entry.is_socket();

@@ -2,5 +2,5 @@
 """`baton perf`: plans runs of the programs of lab/peers/, records their samples, and makes tables and plots from recordings.
 
 ``peers`` finds the programs, ``runs`` performs one run, ``recording`` is the file of raw samples, ``figures`` the statistics,
-``experiments`` what is measured, ``report`` and ``tables`` what people see, ``accept`` the criteria.
+``experiments`` the measurements, ``report`` and ``tables`` their presentation, ``accept`` the criteria.
 """

@@ -85,7 +85,7 @@ def load(path: Path = CRITERIA) -> list[dict]:
 
 @lru_cache(maxsize=1)
 def paths(file: Path = CRITERIA) -> dict[str, list[str]]:
-    """What the criteria measure, by the beginning of their names."""
+    """The code that the criteria measure, by the beginning of their names."""
     return tomllib.loads(file.read_text())["paths"]
 
 
@@ -114,7 +114,7 @@ def _own(criterion: dict) -> tuple[Peer, str] | None:
 
 
 def _others(criterion: dict) -> list[tuple[Peer, str]]:
-    """Those that are built here; judge() names the rest."""
+    """The peers that are built on this machine; judge() names the others."""
     names = [name for name in criterion.get("peers", ["all"]) if name == "all" or _find(name)]
     if not names:
         return []
@@ -271,7 +271,7 @@ def printed_row(criterion: str, line: str) -> Row | None:
 
 
 def line_budget(c: dict, counts: touch.Counts) -> int:
-    """What a message with these counts may touch."""
+    """The pages and lines that a message with these counts may touch."""
     return c["collecting"] if counts.collects and "collecting" in c else c["lines"]
 
 

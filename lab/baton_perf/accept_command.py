@@ -63,7 +63,7 @@ def _list(criteria: list[dict], root: Path, console: Console) -> None:
 
 
 def _print_programs(criteria: list[dict], path: Path, until: float | None, console: Console) -> bool:
-    """Judges by programs what the recording has no rows of. False if some are left when the time is over."""
+    """Runs the programs of the criteria that the recording has no verdicts on. False if some are left when the time is over."""
     known = Recording.load(path).judged
     left = [c for c in criteria if c["kind"] in PRINTERS and c["id"] not in known]
     for number, c in enumerate(left):

@@ -49,7 +49,7 @@ def atsa(what, rounds, count, full, messages, worlds, file, source, plot) -> Non
     threshold   Fig. 8: the mean cost of publishing by threshold
     image       a 6 MB image into a Python callback beside a C++ subscriber
 
-    Needs ROS 2's Python (rclpy) and a C++ compiler. What is missing of the other systems is named and left out.
+    Needs ROS 2's Python (rclpy) and a C++ compiler. Other systems that are missing are named and left out.
     """
     path = source or file or DEFAULT_OUT / f"atsa-{what}.json"
     if source is None:

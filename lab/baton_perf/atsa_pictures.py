@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from . import colors
 from .significant import digits
 
-# Grey is what any RMW does, the others are what ATSA is about.
+# Grey is the share of any RMW; the other colours are the steps that ATSA makes faster.
 STEPS = {
     "convert": ("convert", "#d98a3d"),
     "serialize": ("serialize", "#8a63b8"),
@@ -68,7 +68,7 @@ def _panels(titles: list[str], height: float) -> tuple[Figure, list[Axes]]:
 
 
 def _fig4(recorded: dict) -> Figure:
-    """What each step costs in process, by message."""
+    """The cost of each step in process, by message."""
     kinds = list(recorded["steps_ms"])
     figure, axes = _panels([f"{kind}: in process, ms" for kind in kinds], 1.25)
     for axis, kind in zip(axes, kinds, strict=True):

@@ -149,7 +149,7 @@ def rossf_fig13(profile: str) -> list[Cell]:
 
 
 def rossf_fig15(profile: str) -> list[Cell]:
-    """The answer is not copied, and no message is filled while the clock runs: what is measured is the transport."""
+    """Measures the transport alone: the answer is not copied, and no message is filled while the clock runs."""
     if profile == "quick":
         networks, sizes, messages, rate = ("veth", "10gbit"), (64, MB, FULL_HD), 20, 50
     else:

@@ -21,7 +21,7 @@ from .terminal import DEFAULT_OUT, INTERRUPTED, check_networks, scheduled, wide_
 
 
 def names_of_all(figures: dict[str, papers.Figure]) -> list[str]:
-    """What `all` runs: every experiment, and every figure of a paper that has a program of its own."""
+    """The figures of `all`: every experiment, and every figure of a paper that has a program of its own."""
     return [*EXPERIMENTS, *(id for id, figure in figures.items() if id not in EXPERIMENTS and figure.quick)]
 
 

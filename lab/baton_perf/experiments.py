@@ -2,7 +2,7 @@
 """What `baton perf` measures: the experiments of the papers that Baton builds on, and the machine's own limits.
 
 An experiment is a list of cells per profile. `quick` finishes in about two minutes with all peers; `full` is the paper's own
-schedule, for a quiet hour. Every round runs all cells of all peers once, in a rotating order, so that the machine's moods meet all.
+schedule, for a quiet hour. Every round runs all cells of all peers once, in a rotating order, so that disturbances of the machine meet all of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CLOCKS = {"hand-over": "hand_over_ns", "fill": "fill_ns", "construction": "const
 
 
 def clock_of(cell: Cell) -> str:
-    """What a comparison of this cell shows unless another clock is asked for."""
+    """The clock by which a comparison of this cell is shown, unless another one is asked for."""
     return "round_trip_ns" if cell.round_trip else "with_read_ns" if cell.read_all else "hand_over_ns"
 
 
@@ -39,7 +39,7 @@ class Experiment:
     )  # peers that belong here and cannot be had, with the reason
 
 
-# Whatever carries messages between hosts (docs/guides/perf.md, "Two hosts").
+# The peers that carry messages between hosts (docs/guides/perf.md, "Two hosts").
 BETWEEN_HOSTS = (
     "baton_link",
     "tcp",

@@ -94,7 +94,7 @@ def received(run: dict) -> int:
 
 
 def lost(run: dict) -> int:
-    """Messages that a subscriber did not get, over all subscribers; what came twice counts once. Of a round trip: messages without an
+    """Messages that a subscriber did not get, over all subscribers; a message that came twice counts once. Of a round trip: messages without an
     answer."""
     if any("round_trip_ns" in end["samples"] for end in publishers(run)):
         return max(0, sent(run) - len(column(run, "round_trip_ns")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands on top of a report: one sentence and one table. Both are made of medians only, so that they can be drawn from a recording
+"""The top of a report: one sentence and one table. Both are made of medians only, so that they can be drawn from a recording
 and from a summary of one (docs/results/results.json)."""
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton_link_beside`: a small topic beside one that overloads the line, over a link between two hosts. How late is the small one, compared with
-messages of the same size over a TCP connection of their own in the same queue, and what does the big one lose by it? Prints verdicts as
-`baton perf accept` reads them.
+"""`baton_link_beside`: a small topic beside a big one that overloads the line, over a link between two hosts. Measures the latency of the small
+topic, compared with messages of the same size over a TCP connection of their own in the same queue, and how much rate the big topic loses. Prints
+verdicts in the form that `baton perf accept` reads.
 
-Each round has its own hosts. The big topic has a message ready whenever the line has carried one. Then the small topic and the TCP connection begin at the
-same time, each a hundred messages a second. Times are CLOCK_MONOTONIC, which both hosts share (network.py).
+Each round has its own hosts. The big topic has a message ready whenever the line has carried one. Then the small topic and the TCP connection begin
+at the same time, each a hundred messages a second. Times are CLOCK_MONOTONIC, which both hosts share (network.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .verdicts import print_verdict
 LINK = "baton_link"
 PORT = 9000
 SMALL_BYTES, SMALL_HZ = 64, 100
-# What a link sends of such a message: its 64 bytes in a string, its chunk's header, and a frame.
+# The bytes that a link sends for such a message: its 64 bytes in a string, its chunk's header, and a frame.
 WIRE_BYTES = 240
 LATER_BAR, SLOWER_BAR = 1.5, 1 / 0.95
 GIVE_UP_S = 120
@@ -153,7 +153,7 @@ class _End:
         self._process.stdin.flush()
 
     def end(self) -> None:
-        self._process.kill()  # what is inside ends with the network
+        self._process.kill()  # processes inside end with the network
         self._process.wait()
 
 

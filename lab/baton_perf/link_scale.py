@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton_link_scale`: many processes and topics on two hosts that only the link joins. How long until all are connected, what a round
-trip takes among them, and how much memory a link has. Prints verdicts as `baton perf accept` reads them.
+"""`baton_link_scale`: many processes and topics on two hosts that only the link joins. Measures the time until all are connected, the round-trip
+time of a message among them, and the memory of a link. Prints verdicts in the form that `baton perf accept` reads.
 
 Each process publishes one topic and subscribes to one of the other host, so that half of the topics go each way, ten messages a second
 each. Times are CLOCK_MONOTONIC, which both hosts share (network.py).
@@ -67,7 +67,7 @@ class _Process:
         try:
             self._process.wait(timeout=0.1)
         except subprocess.TimeoutExpired:
-            self._process.kill()  # what is inside ends with the network
+            self._process.kill()  # processes inside end with the network
             self._process.wait()
 
 
@@ -84,7 +84,7 @@ def _cpu_ticks(pid: int) -> int:
 
 
 def _measure(programs: Path, processes: int, network: str, directory: Path) -> dict:
-    """One round. Without "connected_s" not all were connected in time; "log" says what the processes said."""
+    """One round. Without "connected_s" not all were connected in time; "log" has the output of the processes."""
     with Network(network) as net:
         links, ends = [], []
         log = directory / "log"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which machine a recording is of. Figures of two machines are not compared and make no table: one can say the opposite of the other."""
+"""The machine of a recording. Figures of two machines are not compared and make no table, since their ratios may be opposite."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _SAME = ("cpu", "cpus", "memory_gb", "kernel", "architecture", "virtual", "gover
 
 
 def key(header: dict[str, Any]) -> tuple[Any, ...]:
-    """Equal for recordings of one machine: all that a header says of it, but for its load."""
+    """A key that is equal for recordings of one machine: all of the header about the machine, but for its load."""
     return tuple(header["machine"].get(name, "") for name in _SAME)
 
 
 def text(header: dict[str, Any]) -> str:
-    """For people: what key() compares."""
+    """The parts of key() as a text for people."""
     machine = header["machine"]
     virtual = f", virtual ({machine['virtual']})" if machine["virtual"] else ""
     return (

@@ -29,8 +29,8 @@ EMULATOR = "baton_network_line"
 
 @dataclass(frozen=True)
 class Profile:
-    """What lies between the hosts. With delay or loss the kernel's `netem` does it, or where the kernel has none the program
-    baton_network_line (lab/network/)."""
+    """The network between the hosts. The kernel's `netem` makes delay and loss; where the kernel has none, the program baton_network_line
+    (lab/network/) does."""
 
     what: str
     rate: str = ""  # of `tc`'s tbf, in each direction
@@ -51,7 +51,7 @@ PROFILES = {
     "1mbit": Profile("1 Mbit/s, as a radio far away", rate="1mbit", burst="8kb"),
     "wifi": Profile("as over Wi-Fi: 5 ms and 1 % of the packets lost, each way", delay_ms=5, loss=0.01),
 }
-LIMIT_PACKETS = 20_000  # that the line holds in each direction, 30 MB of the largest
+LIMIT_PACKETS = 20_000  # packets that the line holds in each direction: 30 MB of the largest
 
 
 class NetworkFailed(Exception):
@@ -115,7 +115,8 @@ class Network:
     def __exit__(self, *_) -> None:
         for process in self._processes:
             if process.stdin is not None:
-                process.stdin.close()  # at this the init ends, and unshare(1) when the kernel has ended all that is inside
+                # The init ends at this; unshare(1) ends when the kernel has ended all processes inside.
+                process.stdin.close()
             try:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:

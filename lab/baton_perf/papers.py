@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' figures, tables and headline numbers (papers.toml): what repeats each of them, and which criterion measures ours."""
+"""The papers' figures, tables and headline numbers (papers.toml): the command that repeats each of them, and the criterion that measures ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAPERS = ("TZC", "LOT", "TogetheROS.Bot", "ROS-SF", "ATSA")
 
 @dataclass(frozen=True)
 class Number:
-    """A headline number of a paper, and where ours is found."""
+    """A headline number of a paper, and the criterion with Baton's number."""
 
     says: str
     criterion: str

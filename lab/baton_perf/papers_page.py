@@ -17,7 +17,7 @@ _MARK = re.compile(r"(`[0-9a-f]{12}`), (?:stale|unknown)")
 
 
 def unmarked(text: str) -> str:
-    """The page without what depends on the history of the clone."""
+    """The page without the marks that depend on the history of the clone."""
     return _MARK.sub(r"\1", text)
 
 

@@ -40,7 +40,7 @@ class Peer:
     network_variants: tuple[str, ...] = ()
 
     def called(self, variant: str) -> str:
-        """In tables and verdicts; as tables.name_of() calls it, but for Baton."""
+        """Its name in tables and verdicts: that of tables.name_of(), but for Baton."""
         return self.id if len(self.variants) == 1 or variant == "stream" else f"{self.id}:{variant}"
 
 
@@ -58,7 +58,7 @@ def program_folder() -> Path | None:
 
 @lru_cache(maxsize=1)
 def built() -> dict[str, Peer]:
-    """All peers whose program is there and can say what it is, Baton first."""
+    """All peers whose program exists and can describe itself, Baton first."""
     folder = program_folder()
     if folder is None:
         raise click.ClickException(

@@ -278,7 +278,7 @@ def boxes_by_isolation(view: View) -> list[str]:
 
 
 def boxes_by_end(view: View) -> list[str]:
-    """One box per subscriber (or per publisher, where there are several): who is served later?"""
+    """One box per subscriber (or per publisher, where there are several), which shows the ends that are served later."""
     out = [BOX_NOTE]
     many_publishers = max(view.distinct("publishers"), default=1) > 1
     for ordered in view.distinct("connect_in_order"):
@@ -466,7 +466,7 @@ COSTS = {
 
 
 def cost_bars(view: View) -> list[str]:
-    """What a run of every peer costs beside latency: a plot for each cost, with a bar for each peer."""
+    """The costs of every peer's run beside latency: a plot for each cost, with a bar for each peer."""
     out = []
     for title, (metric, scale, label) in COSTS.items():
         costs = {name: [figures.metric(run, metric) * scale for run in view.of(name)] for name in view.ranked}

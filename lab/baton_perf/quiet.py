@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Was the machine quiet? How much of its processors others used while a recording was made: processes that this one did not start, and other
-virtual machines (steal)."""
+"""Measures whether the machine is quiet: the share of its processors that others use during a recording, namely processes that this one did not
+start, and other virtual machines (steal)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-QUIET_CPUS = 0.1  # that others may use on average: about what a system does when nobody uses it
+QUIET_CPUS = 0.1  # processors that others may use on average: about as much as an idle system
 TICK = os.sysconf("SC_CLK_TCK")
 
 

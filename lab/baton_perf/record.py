@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf record`: what recording and replay cost, beside a plain writev(2) and pread(2) of the same bytes. Prints verdicts as `baton perf
-accept` reads them.
+"""`baton perf record`: the cost of recording and replay, beside a plain writev(2) and pread(2) of the same bytes. Prints verdicts in the form that
+`baton perf accept` reads.
 
 Rate: publishers offer messages as fast as the recorder takes them (no message is given up), so the time is the recorder's. A second run has
 the cameras' own rate: it counts what is missing, and CPU and memory of the recorder. The time that a message takes to another subscription is

@@ -37,7 +37,7 @@ def _read(path: str) -> str:
 
 
 def machine() -> dict:
-    """What a reader must know of the machine to believe a figure."""
+    """The facts about the machine that a reader of figures needs."""
     cpu = next(
         (line.split(":", 1)[1].strip() for line in _read("/proc/cpuinfo").splitlines() if "model name" in line), ""
     )
@@ -61,7 +61,7 @@ def machine() -> dict:
 
 
 def build() -> dict:
-    """Which Baton was measured."""
+    """The build and commit of the measured Baton."""
     git = ["git", "-C", str(CHECKOUT)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What replay costs, for `baton perf record`: its rate beside a plain pread(2) of the same bytes, and how exactly it keeps the messages' spacing.
+"""The cost of replay, for `baton perf record`: its rate beside a plain pread(2) of the same bytes, and its error in the messages' spacing.
 
 Thread rules: one thread.
 """

@@ -99,7 +99,7 @@ NOT_ANSWERED_BY_LATENCY = frozenset(("copies_table", "success", "period", "gap_t
 
 
 def _experiment(id: str) -> Experiment:
-    """What the runs of that name are: an experiment, a free comparison, the machine's limits, or those of a criterion."""
+    """The experiment, free comparison, limit of the machine or criterion to which runs with this name belong."""
     if known := {**EXPERIMENTS, "run": FREE, "limits": LIMITS}.get(id):
         return known
     source = next((c["source"] for c in accept.load() if c["id"] == id), "a criterion")

@@ -28,7 +28,7 @@ def html_table(head: list[str], rows: list[list[str]], text_columns: int = 2) ->
 
 
 def verdict_table(rows: list[Row]) -> str:
-    """What `baton perf accept` printed. Rows that fail come first; those that pass are folded away."""
+    """The rows that `baton perf accept` printed. Failing rows come first; passing rows are folded away."""
 
     def table(its: list[Row]) -> str:
         return html_table(
@@ -180,7 +180,7 @@ ROLES = {"both": "publisher and subscriber, threads of one process"}
 
 
 def usage_table(view: View) -> list[str]:
-    """What a process of each role used."""
+    """The resources that a process of each role used."""
     rows = []
     for cell, peers in tables.grouped(view.good).items():
         for peer, runs in peers.items():
@@ -271,7 +271,7 @@ def ratio_table(view: View) -> list[str]:
 
 
 def spread(view: View) -> list[str]:
-    """How far medians of rounds lie apart: what differences this machine can show at all."""
+    """How far medians of rounds lie apart: smaller differences cannot be shown on this machine."""
     rows = []
     for cell, peers in tables.grouped(view.good).items():
         for peer, runs in peers.items():

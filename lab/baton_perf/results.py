@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries of recordings, as docs/results keeps them: the last verdict on each criterion, and whether what it measured has changed since."""
+"""Summaries of recordings in docs/results: the last verdict on each criterion, and whether the measured code has changed since."""
 
 from __future__ import annotations
 

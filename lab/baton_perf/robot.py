@@ -47,7 +47,7 @@ def programs() -> Path:
 
 @dataclass(frozen=True)
 class Setting:
-    """What one run measures, apart from the way."""
+    """The settings of a run, without the way."""
 
     task: str = "drive"
     load: float = 0.0  # share of every CPU that busy processes use beside
@@ -69,7 +69,7 @@ def preloaded_library(folder: Path) -> Path:
 
 
 def _own_environment(way: str, folder: Path) -> dict:
-    """What the nodes with images have beside."""
+    """The environment that only the nodes with images get."""
     if way == "preload":
         return {"LD_PRELOAD": str(preloaded_library(folder))}
     return {"BATON_ROS1_MODE": way} if way != "tcpros" else {}
@@ -86,7 +86,7 @@ def _check_way(way: str, nodes: Nodes) -> None:
 
 
 def perform(way: str, setting: Setting) -> dict:
-    """One run: what its nodes saw, and what follows from it; or raises RunFailed."""
+    """Performs one run. Returns the times that its nodes saw and the figures made of them; or raises RunFailed."""
     folder = programs()
     own = _own_environment(way, folder)
     kind = "_types" if way in ("tzc", "lotros") else ""
@@ -129,7 +129,7 @@ def travelled(base: dict, at: float) -> float:
 
 
 def evaluate(task: str, base: dict, seen: dict[str, list]) -> dict:
-    """From what the nodes saw: T1 to T4 in ms (TZC Fig. 10) and what they consist of, the distances, the images lost.
+    """Figures made of the nodes' times: T1 to T4 in ms (TZC Fig. 10) and their parts, the distances, the images lost.
 
     T2 is the time from the light until recognition has the image that made the robot brake. It consists of the wait for the camera's
     next picture and of drawing that picture, both of which are the simulation's, and of the middleware's share: handing over

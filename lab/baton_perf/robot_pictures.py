@@ -134,7 +134,7 @@ def _median_run(runs: list[dict]) -> dict | None:
 
 
 def _pictures(views: list[tuple[float, int]]) -> list[numpy.ndarray]:
-    """What the camera saw, drawn again, smaller."""
+    """The camera's picture, drawn again, smaller."""
     height = WIDTH * 9 // 16
     done = subprocess.run(
         [robot.programs() / "baton_robot_draw", "drive", str(WIDTH)],

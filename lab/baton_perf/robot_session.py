@@ -174,7 +174,7 @@ def markdown(header: dict, runs: Runs) -> str:
     return "\n".join(lines) + "\n"
 
 
-# TZC, section IV-E: what the paper has with TZC, by what it has with ROS.
+# TZC, section IV-E: the paper's numbers with TZC, divided by those with ROS.
 BRAKING_BAR = 53 / 63  # cm
 LIGHT_TO_IMAGE_BAR = 1 / 160  # ms
 ANGLE_BAR = 30 / (360 + 60)  # degrees; with ROS after one more turn

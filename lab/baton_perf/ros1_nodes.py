@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of ROS 1 for one run: a master of their own, programs that print what they saw, and their end."""
+"""Nodes of ROS 1 for one run: a master of their own, programs that print their observations, and their end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Node:
         return self.process.poll() is not None
 
     def finish(self) -> None:
-        """Ends it as `rosnode kill` does; it prints what it has seen."""
+        """Ends the node as `rosnode kill` does; the node then prints its observations."""
         self.process.send_signal(signal.SIGINT)
 
     def finished(self) -> None:
@@ -122,7 +122,7 @@ class Nodes(dict[str, Node]):
                 self._on_line.wait(0.1)  # no line says that a process has ended
 
     def wait_until_idle(self) -> None:
-        """Until none of them has computed for half a second: what was on its way has arrived, however busy the machine is."""
+        """Waits until none of them has computed for half a second. Then messages under way have arrived, also on a busy machine."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             before = {name: cpu_ns(node.process.pid) for name, node in self.items()}
@@ -132,7 +132,7 @@ class Nodes(dict[str, Node]):
                 return
 
     def finish(self) -> None:
-        """Ends all of them as `rosnode kill` does; they print what they have seen."""
+        """Ends all of them as `rosnode kill` does; they then print their observations."""
         for node in self.values():
             node.finish()
         for node in self.values():

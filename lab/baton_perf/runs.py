@@ -125,7 +125,7 @@ def cpu_ns(pid: int) -> int:
 
 
 def copies_library(peer: Peer) -> Path:
-    """What counts copies, of the build that the program is from. The loader would go on without it, and count none."""
+    """The library that counts copies, of the program's build. It must exist: the loader would go on without it, and no copy would be counted."""
     folder = peer.program.resolve().parent
     places = [folder.parent / "lib", folder]  # in a build tree; installed
     for place in places:
@@ -229,7 +229,7 @@ def _wait_ready(sync: Path, count: int, end: float, processes: list[subprocess.P
 
 
 def _last_words(log) -> str:
-    """Of whoever failed first: the others end because of it, and say so (lab/runner/runner.cpp)."""
+    """The error of the process that failed first: the others end because of it, and print that (lab/runner/runner.cpp)."""
     log.flush()
     lines = Path(log.name).read_text(errors="replace").strip().splitlines()
     lines = [line for line in lines if not line.endswith("another process of this run failed")]
@@ -246,7 +246,7 @@ _PREPARE = "mount -t tmpfs tmpfs /dev/shm && { ip link set lo up 2>/dev/null || 
 
 
 def _unshare(script: str) -> list[str]:
-    """A shell script in namespaces of its own (mount, IPC, network, UTS, PID): what containers are made of."""
+    """A shell script in namespaces of its own (mount, IPC, network, UTS, PID), as in a container."""
     command = ["unshare", "--mount", "--ipc", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:
         command += ["--user", "--map-root-user"]
@@ -254,7 +254,7 @@ def _unshare(script: str) -> list[str]:
 
 
 class _Place(Protocol):
-    """Where the processes of a run live; a context. In all places they share the file system with the run's directory."""
+    """The place where the processes of a run live; a context. In all places they share the file system with the run's directory."""
 
     def __enter__(self) -> _Place: ...
     def __exit__(self, *_) -> None: ...
@@ -319,7 +319,7 @@ class _Isolation:
 
     def __exit__(self, *_):
         if self.holder is not None:
-            self.holder.kill()  # unshare --kill-child ends what is inside
+            self.holder.kill()  # unshare --kill-child ends the processes inside
             self.holder.wait()
 
     def facts(self) -> dict:

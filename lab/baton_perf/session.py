@@ -30,7 +30,7 @@ class Job:
 
 
 def possible(peer: Peer, variant: str, cell: Cell) -> bool:
-    """False for what this peer does not do at all (it is left out of tables, not counted as a failure)."""
+    """False for a cell that this peer cannot run: it is left out of tables, and does not count as a failure."""
     if cell.spin and not peer.can_spin:
         return False
     if variant in peer.one_process_variants and not cell.one_process:
@@ -75,8 +75,8 @@ def open_recording(
 def run(
     jobs: list[Job], path: Path, console: Console, resume: bool = False, absent: dict[str, str] | None = None
 ) -> bool:
-    """Performs the jobs and records them, and how quiet the machine was meanwhile. Ctrl-C ends early and keeps what was measured: then it returns
-    False. With `resume` what the file already holds is not measured again."""
+    """Performs the jobs and records them, and how quiet the machine was meanwhile. Ctrl-C ends early, keeps the finished runs, and makes it return
+    False. With `resume` runs that the file already has are not repeated."""
     writer = open_recording(jobs, path, console, resume, absent)
     begin, before = quiet.times(), len(Recording.load(path).runs)
     whole = perform_all(missing(jobs, Recording.load(path)) if resume else jobs, writer, console)

@@ -28,7 +28,7 @@ CALIBRATION = ("fx", "fy", "cx", "cy", "k1", "k2", "p1", "p2", "k3")
 
 @dataclass(frozen=True)
 class Case:
-    """What one run measures, apart from the way."""
+    """The settings of a run, without the way."""
 
     name: str
     columns: int  # of the rendered images; 0: a sequence that was given
@@ -101,7 +101,7 @@ def _check_way(way: str, nodes: Nodes, master_uri: str) -> None:
 
 
 def perform(way: str, case: Case, sequence: Path, camera: dict[str, float]) -> dict:
-    """One run: what its nodes saw, joined by the stamps of the input images; or raises RunFailed."""
+    """Performs one run. Returns the times that its nodes saw, joined by the stamps of the input images; or raises RunFailed."""
     folder = programs()
     with tempfile.TemporaryDirectory(prefix="baton-slam-") as directory:
         surroundings = environment(directory)
@@ -127,8 +127,8 @@ def perform(way: str, case: Case, sequence: Path, camera: dict[str, float]) -> d
 
 
 def evaluate(seen: dict[str, dict[int, list[str]]]) -> dict:
-    """From what each node saw, by the images' stamps: for each output the latencies, and of them the computing of the SLAM node, in ms, of the
-    images for which it found a pose; the contents of the outputs and the poses, by the images' times in the sequence; what was lost."""
+    """Figures made of each node's times, by the images' stamps: for each output the latencies, and the SLAM node's computing time in them, in ms, of
+    the images for which it found a pose; the contents of the outputs and the poses, by the images' times in the sequence; the lost messages."""
     times = {stamp: float(row[0]) for stamp, row in seen["pub_tum"].items()}
     tracked = {stamp: [int(word) for word in row] for stamp, row in seen["slam"].items()}
     located = [stamp for stamp in times if stamp in tracked and tracked[stamp][4] > 0]

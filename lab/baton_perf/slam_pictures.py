@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plot of `baton perf slam`, from its recording: ROS-SF's Fig. 18, with what the latency consists of, and the trajectory."""
+"""The plot of `baton perf slam`, from its recording: ROS-SF's Fig. 18, with the parts of the latency, and the trajectory."""
 
 from __future__ import annotations
 

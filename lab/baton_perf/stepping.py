@@ -78,7 +78,7 @@ def check() -> None:
 
 @dataclass
 class Touched:
-    """What one window has touched: numbers of cache lines (address / 64) of code and of data, with what lies in a line."""
+    """The cache lines that one window has touched, as numbers (address / 64) of code and of data, each with an address or instruction."""
 
     code: dict[int, int] = field(default_factory=dict)  # line -> the first address that was executed in it
     data: dict[int, int] = field(default_factory=dict)  # line -> the first address that was read or written

@@ -30,7 +30,7 @@ def cell_of(run: dict) -> Cell:
 
 
 def describe(cell: Cell) -> str:
-    """What tells this cell from another with the same size and ends."""
+    """The settings that distinguish this cell from others with the same size and ends."""
     words = [cell.label()]
     if cell.message not in ("bytes", "Image"):
         words.append(cell.message)
@@ -109,7 +109,7 @@ def clock_word(clock: str) -> str:
 
 
 def without_clock(clock: str) -> str:
-    """Said in place of times: another clock's would be taken for them."""
+    """The text in place of times: times of another clock would be mistaken for them."""
     return f"it has no times of the clock '{clock_word(clock)}'"
 
 

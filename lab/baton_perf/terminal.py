@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands of `baton perf` share: a console, where recordings go, and the jobs of a comparison."""
+"""Parts of several commands of `baton perf`: a console, the places of recordings, and the jobs of a comparison."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scheduled(experiment: str, cells: list[Cell], chosen: list, rounds: int, nam
 
 
 def check_networks(cells: list[Cell]) -> None:
-    """Before hours of runs, each of which would say the same."""
+    """Raises the error of a network that cannot be made now, before hours of runs that would all fail with it."""
     for name in dict.fromkeys(cell.network for cell in cells if cell.network):
         try:
             network.check(name)

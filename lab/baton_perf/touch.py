@@ -59,7 +59,7 @@ def mappings(pid: int) -> list[Mapping]:
 
 
 class Places:
-    """What lies where in a process."""
+    """The mappings of a process, and the functions and variables in them."""
 
     def __init__(self, pid: int) -> None:
         self.all = mappings(pid)
@@ -335,7 +335,7 @@ def table(results: dict[str, Result], role: str, what: str) -> Table:
 
 
 def functions_table(name: str, counts: Counts, most: int) -> Table:
-    """Whose the lines are."""
+    """The owners of the lines."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=name, title_justify="left")
     shown.add_column("lines", justify="right")
     shown.add_column("whose", overflow="ellipsis", no_wrap=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on criteria: what one is, and how they are printed, on the terminal and as Markdown."""
+"""Verdicts on criteria, and their output on the terminal and as Markdown."""
 
 from __future__ import annotations
 

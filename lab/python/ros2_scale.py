@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton_ros2_scale`: many processes of rclpy over rmw_baton_cpp, beside as many over the stock RMW. How long until each sees the whole graph,
-and what a process costs. Prints verdicts as `baton perf accept` reads them.
+"""`baton_ros2_scale`: many processes of rclpy over rmw_baton_cpp, beside as many over the stock RMW. Measures the time until each sees the whole
+graph, and the cost of a process. Prints verdicts in the form that `baton perf accept` reads.
 
-All processes of a round begin at once, behind their imports. The graph is complete when a process sees all nodes and all topics; what is
-printed is the last process's time.
+All processes of a round begin at once, after their imports. The graph is complete when a process sees all nodes and all topics; the printed time is
+that of the last process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process of `baton_ros2_scale` (ros2_scale.py): a node of rclpy with three publishers and three subscriptions, on topics of its own and of
-its neighbour. It waits for a line behind its imports, publishes at 2 Hz until it sees all nodes and all topics, and says what that took. It looks at
-the graph seldom, and the more seldom the longer it waits: hundreds of processes that look in turn would measure themselves."""
+its neighbour. After its imports it waits for a line, publishes at 2 Hz until it sees all nodes and all topics, and prints how long that took. It
+looks at the graph rarely, and less often the longer it waits: otherwise the looks of hundreds of processes would be measured."""
 
 import contextlib
 import json

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated TurtleBot: starts on the line "go" of its input, and engages the brakes at the first velocity command of zero. When the
-// robot stands still, or has reached the scene's end, prints what happened: "speed S deceleration D trigger T delay NS start NS brake NS
+// robot stands still, or has reached the scene's end, prints a line: "speed S deceleration D trigger T delay NS start NS brake NS
 // stop NS travelled D"; a brake or stop of -1 did not happen.
 // Arguments: world file, task. Prints "ready".
 #include <geometry_msgs/Twist.h>

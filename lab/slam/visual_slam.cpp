@@ -347,7 +347,7 @@ void VisualSlam::refine(const Frame& frame) {
   }
 }
 
-/// Makes the frame a keyframe: what it and an older keyframe see, and the map has not, becomes map points.
+/// Makes the frame a keyframe: points that it and an older keyframe see, and that the map does not have, become map points.
 void VisualSlam::extend(Frame& frame) {
   since_keyframe_ = 0;
   for (Frame& keyframe : keyframes_) triangulate(keyframe, frame, pairs(keyframe, frame), kParallax);

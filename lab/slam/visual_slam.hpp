@@ -32,7 +32,7 @@ struct Motion {
   Motion inverse() const { return {rotation.t(), -(rotation.t() * translation)}; }
 };
 
-/// What is known of one image.
+/// The result of tracking one image.
 struct Tracked {
   bool found = false;                  // else there is no pose and there are no points
   cv::Matx33d rotation;                // of the camera in the map
@@ -103,7 +103,7 @@ class VisualSlam {
   const cv::Ptr<cv::ORB> orb_;
   std::vector<MapPoint> map_;
   std::deque<Frame> keyframes_;  // the newest ones
-  Motion pose_, velocity_;       // of the last image, and from the one before to it
+  Motion pose_, velocity_;       // the pose of the last image, and the motion from the image before to it
   int since_keyframe_ = 0;
   bool initialized_ = false, lost_ = false;
 };

@@ -24,7 +24,7 @@ class World {
  public:
   World();
 
-  /// What the camera sees (BGR). The same pose and size give the same picture.
+  /// The camera's picture (BGR). The same pose and size give the same picture.
   cv::Mat draw(const CameraPose& pose, cv::Size size) const;
 
  private:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ATSA's measurements measure what they say: the messages' sizes, the intervals, and every system's end to end."""
+"""ATSA's measurements: the messages' sizes, the intervals, and every system from end to end."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Command:
         self.process = Process([sys.executable, "-m", "baton_cli", "perf", *options], env=environment, stderr=PIPE)
 
     def lines(self) -> list[dict]:
-        """What it has said at its end."""
+        """The output at its end."""
         try:
             return [json.loads(line) for line in self.process.ends(limit_s=PATIENCE)[0].splitlines()]
         finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is demanded of the link between two hosts: fan-out, rate and scale, in short. Counts, not times."""
+"""The link between two hosts: fan-out, rate and scale, in their short forms. Counts, not times."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_tcp_reaches_a_separate_container_by_the_network_between_them(tmp_path, 
 
 @needs_tcp
 def test_a_container_with_a_loopback_device_only_is_never_reached_by_tcp():
-    """That is what lot-fig3 shows of TCP, and why lot-fig3a has a network."""
+    """lot-fig3 shows this of TCP, and therefore lot-fig3a has a network."""
     with pytest.raises(RunFailed):
         perform(BUILT["tcp"], "stream", Cell(bytes=4096, messages=5, rate=60, isolation="containers"), timeout=5)
 

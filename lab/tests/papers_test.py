@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' figures by one command each: the table is whole, `baton perf experiment` lists, describes and runs what it names, and ATSA's figures
+"""The papers' figures by one command each: the table is whole, `baton perf experiment` lists, describes and runs each figure, and ATSA's figures
 are drawn."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every transport that is built here: a short run loses nothing; copies are what its scheme says."""
+"""Every transport that is built: a short run loses no message, and the copies are those of its scheme."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if peers.program_folder() is None:
 
 BUILT = peers.built()
 ALL = [(peer, variant) for peer in BUILT.values() for variant in peer.variants if peer.id != "synthetic"]
-# As deep as there are messages: who is stopped for a moment on a busy machine loses none.
+# As deep as there are messages: a subscriber that is stopped for a moment on a busy machine loses none.
 SHORT = Cell(bytes=64 << 10, subscribers=2, messages=20, rate=100, depth=20)
 
 
@@ -128,7 +128,7 @@ def test_copies_are_counted_as_the_scheme_says(peer, variant):
         failed.append(f"{figures.lost(run)} lost")
     else:
         pytest.fail(f"{len(failed)} runs: {failed}")
-    # What is not payload (headers, file names, sizes) is far below a tenth; a missing or additional copy is one.
+    # Bytes beside the payload (headers, file names, sizes) are far below a tenth; a missing or additional copy is one.
     assert figures.copies_per_message(run) == pytest.approx(COPIES[peer.id, variant], abs=0.1)
 
 

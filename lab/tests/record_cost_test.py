@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `baton perf record` prints. Its figures are the nights': nothing is said here about how fast a recording is."""
+"""The output of `baton perf record`. These tests do not judge its figures: nightly does."""
 
 from __future__ import annotations
 

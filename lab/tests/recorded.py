@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of `baton perf` share: peers and runs as a recording has them."""
+"""Peers and runs for the tests of `baton perf`, in the form of a recording."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf robot`: what follows from the times that the nodes saw, and a drive over each way."""
+"""`baton perf robot`: the figures that are made of the nodes' times, and a drive over each way."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton_ros2_scale` in short: what it prints is read as verdicts. Its figures are not judged."""
+"""`baton_ros2_scale` in its short form: its output is read as verdicts. Its figures are not judged."""
 
 from __future__ import annotations
 

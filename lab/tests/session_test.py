@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf`: what is run, and in which order."""
+"""`baton perf`: the jobs of a session and their order."""
 
 from __future__ import annotations
 

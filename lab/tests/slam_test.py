@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf slam`: the rendered sequence, what follows from the times that the nodes saw, and a run of both compilations."""
+"""`baton perf slam`: the rendered sequence, the figures that are made of the nodes' times, and a run of both compilations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What single-stepping notes, of a program whose touches are known."""
+"""Single-stepping of a program whose touched lines are known."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def window(thread: stepping.Thread, mark: int) -> stepping.Touched:
 def test_lines_are_those_that_the_program_reads_and_writes_each_once(stepped):
     process, (page, mark, source, target, work) = stepped
     with stepping.Thread(process.pid) as thread:
-        window(thread, mark)  # resolves what is bound lazily
+        window(thread, mark)  # resolves lazily bound symbols
         first, second = window(thread, mark), window(thread, mark)
     assert first.lines() == second.lines()
     assert first.instructions == second.instructions
@@ -284,7 +284,7 @@ def test_a_program_dies_with_its_killed_tracer_so_no_breakpoint_stays(program):
         "    print(process.pid, flush=True)\n"
         "    time.sleep(600)\n"
     )
-    lives, held = os.pipe()  # readable when nobody holds the other end: the tracer and the program have ended
+    lives, held = os.pipe()  # readable when the other end is closed: the tracer and the program have ended
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", script, str(program), str(held)]
     tracer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[held], env=environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one message touches: the same whatever its size, and not more than yesterday."""
+"""The lines that one message touches: the same for each size, and within their budget."""
 
 from __future__ import annotations
 

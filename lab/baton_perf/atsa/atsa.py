@@ -30,7 +30,7 @@ import rosidl_package
 from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE, PIPELINE
 
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[2]  # of an installed package: no checkout, so nothing of it is found there
+CHECKOUT = HERE.parents[2]  # an installed package: it has no checkout, so no build is found there
 PYTHONS = {
     "ros2": Path(sys.executable),
     "peers": CHECKOUT / ".venv-peers" / "bin" / "python",
@@ -55,7 +55,7 @@ def rmw_library() -> Path:
 
 
 RMW = rmw_library()
-RECORDED: dict = {}  # what --json writes: the figures by their name
+RECORDED: dict = {}  # the figures by their names, for --json
 PROBES = {
     "rospy": "import rospy, genpy.dynamic",
     "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",
@@ -85,7 +85,7 @@ def environment(python: str) -> dict[str, str]:
 
 
 def absent(world: str) -> str:
-    """Why a world cannot be measured here; empty if it can."""
+    """Why a world cannot be measured on this machine; empty: it can be measured."""
     python = WORLDS.get(world, "ros2")
     if not PYTHONS[python].exists():
         return f"no {PYTHONS[python]} (make peers)"
@@ -229,7 +229,8 @@ def interval(values):
 
 
 def verdict(text, ratios, bar, also=""):
-    """`bar` 1: passes if the interval includes or beats 1; else its upper end counts. None: only said. `also`: stands in the row's detail."""
+    """`bar` 1: passes if the interval includes or beats 1; another bar: if the interval's upper end is at most the bar; None: no verdict, only a row.
+    `also`: more text for the row's detail."""
     if not ratios:
         print(f"FAIL  {text}: nothing was received", flush=True)
         return
@@ -284,7 +285,7 @@ def latencies(options):
 
 @functools.cache
 def steps_of(kind, world):
-    """What each step costs in process: of stock rclpy, or with the algorithm that accelerate() chooses."""
+    """The cost of each step in process: of stock rclpy, or with the algorithm that accelerate() chooses."""
     import atsa_steps
     import baton.rclpy
 
@@ -301,8 +302,8 @@ def of_python(what):
 
 
 def show_steps(kind, middles):
-    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left. Returns them, in ms, for
-    each system."""
+    """Fig. 9: how a latency is divided into steps. The steps are measured in process; transport is the rest of the latency. Returns them, in ms,
+    for each system."""
     rows = {world: steps_of(kind, world) for world in ("rclpy", "accelerated")}
     found = {}
     for world, row in rows.items():
@@ -329,7 +330,7 @@ def algorithms(options):
 
 
 def steps(options):
-    """Fig. 4: what conversion and serialization cost in process, stock, with the converters replaced (LSA), in one walk (HSA)."""
+    """Fig. 4: the cost of conversion and serialization in process: stock, with replaced converters (LSA), and in one walk (HSA)."""
     import atsa_steps
     import baton.rclpy
 
@@ -346,7 +347,7 @@ def steps(options):
                 "converters": atsa_steps.low(message, True, 5),
                 "one walk": atsa_steps.high(message, 5),
             }
-            # What accelerate() does: publishers choose by K(x), subscriptions by the type.
+            # As accelerate() does: publishers choose by K(x), subscriptions by the type.
             high = rows["one walk"]
             low = rows["converters"]
             out_high = baton.rclpy.complexity(message) > limit

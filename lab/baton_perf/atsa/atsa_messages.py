@@ -2,7 +2,7 @@
 """The messages of ATSA's measurements, in one definition for all systems, with the sizes that the paper gives.
 
 The paper shows the parts of WayPoint (1 int32, 1 uint32, 8 float64: 72 bytes) and the sizes of the others; their fields are
-chosen here. Each begins with the time of its publishing, which is also what is measured by.
+chosen here. Each begins with the time of its publishing, from which latencies are measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IMAGE_BYTES, PACKETS, PACKET_BYTES, WAYPOINTS = 8_000_000, 1000, 1242, 2000
 
 
 def build(kind: str, make: Callable[..., Any], blob: Callable[[int], Any]) -> Any:
-    """A message: make(name, **fields) makes an object, blob(n) what holds n bytes."""
+    """A message: make(name, **fields) makes an object of a type, blob(n) a value for a field with n bytes."""
     if kind == "Image":
         return make(kind, width=2000, height=1000, data=blob(IMAGE_BYTES))
     if kind == "Lidar":

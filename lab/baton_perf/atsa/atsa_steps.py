@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each step of ATSA's Fig. 4 costs in process: conversion, serialization, deserialization, de-conversion of rclpy's objects.
+"""The cost in process of each step of ATSA's Fig. 4: conversion, serialization, deserialization, de-conversion of rclpy's objects.
 Runs in the Python of ROS 2's wheels."""
 
 from __future__ import annotations

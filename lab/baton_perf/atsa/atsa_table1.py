@@ -2,7 +2,7 @@
 """ATSA's Table 1 in one Python: `atsa_table1.py ros2|debian|peers`. One JSON line: milliseconds per system and shape.
 
 An object of the three-layer message becomes a native struct, or bytes, and an object again; Baton's own class needs neither, so
-what is measured there is publish() and take() of a filled loan.
+its row measures publish() and take() of a filled loan.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message packages for rclpy, made by ROS 2's own generators: what `colcon build` would make of .msg files, without ament.
+"""Message packages for rclpy, made by ROS 2's own generators: the same as `colcon build` makes of .msg files, without ament.
 
 The wheels bring rosidl's generators, their templates and the headers. Generated C and the converters that rosidl_generator_py
 writes are compiled into one extension module, which rclpy imports as it imports those of an installed package: the classes are
@@ -42,7 +42,7 @@ def make(package: str, definitions: dict[str, str], directory: Path) -> Path:
 
 
 def _prefix() -> Path:
-    """Where the generators, their templates and the headers are."""
+    """The prefix with the generators, their templates and the headers."""
     prefixes = [Path(sys.prefix), *map(Path, filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(":")))]
     for prefix in prefixes:
         if (prefix / "share/rosidl_typesupport_c").is_dir():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of the peer baton_python: what a program of Baton's Python does, with sensor_msgs/Image. peer.cpp calls it."""
+"""The ends of the peer baton_python, as in a program of Baton's Python, with sensor_msgs/Image. peer.cpp calls this module."""
 
 import time
 
@@ -13,7 +13,7 @@ class Publisher:
         self.publisher = self.node.advertise(topic, Image, baton.QoS(**qos))
 
     def wait_for(self, subscribers):
-        """Until they are connected, and a little longer: what is measured is not discovery."""
+        """Until they are connected, and a little longer: discovery is not measured."""
         self.publisher.wait_for_subscriptions(subscribers, 30)
         time.sleep(0.3)
 

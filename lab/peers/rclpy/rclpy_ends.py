@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of the peer rclpy: what a program of rclpy does, with sensor_msgs/Image. peer.cpp calls it."""
+"""The ends of the peer rclpy, as in a program of rclpy, with sensor_msgs/Image. peer.cpp calls this module."""
 
 import time
 from array import array
@@ -44,7 +44,7 @@ class Publisher(RclpyEnd):
         self.image.header.frame_id = "camera"
 
     def wait_for(self, subscribers):
-        """Until the middleware knows them all, and a little longer: what is measured is not discovery."""
+        """Until the middleware knows them all, and a little longer: discovery is not measured."""
         end = time.monotonic() + 30
         while self.publisher.get_subscription_count() < subscribers and time.monotonic() < end:
             time.sleep(0.01)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of the peer rospy: what a program of rospy does, with sensor_msgs/Image. peer.cpp calls it. Callbacks run in rospy's
+"""The ends of the peer rospy, as in a program of rospy, with sensor_msgs/Image. peer.cpp calls this module. Callbacks run in rospy's
 threads, or in Baton's."""
 
 import threading
@@ -33,7 +33,7 @@ class Publisher:
             self.image.header.frame_id = "camera"
 
     def wait_for(self, subscribers):
-        """Until they are connected, and a little longer: what is measured is not discovery."""
+        """Until they are connected, and a little longer: discovery is not measured."""
         end = time.monotonic() + 30
         while self.publisher.get_num_connections() < subscribers and time.monotonic() < end:
             time.sleep(0.01)

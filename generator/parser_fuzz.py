@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage-guided fuzzing of the interface parser and everything behind it: parser_fuzz.py <seconds> [libFuzzer options].
+"""Coverage-guided fuzzing of the interface parser and the passes after it: parser_fuzz.py <seconds> [libFuzzer options].
 
 Any bytes must give a header or an InterfaceError whose places lie in the file. Seeds are the golden and the wrong interface files
 and the standard sets, written out as text. Findings and the corpus lie in out/fuzz/parser.

@@ -5,7 +5,7 @@
 # the spread.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# What is counted rather than timed (allocations, copies, faults, system calls in the steady state) is an ordinary test.
+# Criteria that are counted and not timed (allocations, copies, faults, system calls in the steady state) are ordinary tests.
 if [ $# -eq 0 ]; then
   scripts/run_ctest.sh lab --label-regex '^count$' --verbose
 fi

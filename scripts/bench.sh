@@ -6,5 +6,5 @@
 set -euo pipefail
 shopt -s extglob
 cd "$(dirname "$0")/.."
-.venv/bin/baton perf experiment all "$@" || [ $? -eq 130 ]  # after Ctrl-C: what was measured
+.venv/bin/baton perf experiment all "$@" || [ $? -eq 130 ]  # after Ctrl-C: the runs so far
 .venv/bin/baton perf report out/perf/!(robot|slam).jsonl.gz

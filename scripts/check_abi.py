@@ -28,12 +28,12 @@ def newest(tags: list[str], abi: str) -> str | None:
 
 
 def compare(old: Path, new: Path, old_headers: list[Path], new_headers: list[Path]) -> str:
-    """abidiff's report of what is not an addition; empty if the libraries are compatible."""
+    """abidiff's report of changes that are no additions; empty if the libraries are compatible."""
     words = ["abidiff", "--no-added-syms", "--no-show-locs"]
     words += [word for folder in old_headers for word in ("--headers-dir1", str(folder))]
     words += [word for folder in new_headers for word in ("--headers-dir2", str(folder))]
     done = subprocess.run([*words, str(old), str(new)], capture_output=True, text=True, check=False)
-    if done.returncode & 3:  # it did not do its work
+    if done.returncode & 3:  # abidiff failed
         raise RuntimeError(f"abidiff failed: {done.stdout}{done.stderr}")
     return done.stdout if done.returncode else ""
 

@@ -139,7 +139,7 @@ def module_of(path):
 
 
 def python_packages(files, table):
-    """Which room each top-level Python package of the tree belongs to, and each module: another room may bring modules of a package."""
+    """The room of each top-level Python package of the tree, and of each module: another room may bring modules of a package."""
     packages = dict(table.packages)
     for path in (path for path in files if path.endswith(".py")):
         module = module_of(path)
@@ -150,7 +150,7 @@ def python_packages(files, table):
 
 
 def imported_names(node, path):
-    """The modules that an import statement may load, and packages before what is in them; as Python knows them."""
+    """The full names of the modules that an import statement may load. A package stands before the modules in it."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if not isinstance(node, ast.ImportFrom):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether every access to a guarded field holds its lock: clang compares the words of core/os/include/baton/os/lock_words.hpp with the code.
+"""Fails when an access to a guarded field does not hold its lock: clang compares the words of core/os/include/baton/os/lock_words.hpp with the code.
 
 Read are the files of the rooms below that see such words of their own room, as the release build compiles them, and those of ros1 as the build
 `ros1` does. A file is read again only if it or a header of the rooms that it includes has changed. Without clang, or before these builds, nothing
@@ -43,7 +43,7 @@ class Sources:
 
     def __init__(self, root):
         self.text = {}  # by path from the root
-        self.named = {}  # what an include may call a file -> paths
+        self.named = {}  # a name by which an include may call a file -> paths
         for room in ROOMS:
             for file in [*(root / room).rglob("*.hpp"), *(root / room).rglob("*.cpp")]:
                 path = str(file.relative_to(root))
@@ -53,7 +53,7 @@ class Sources:
                 )
 
     def seen_by(self, path):
-        """The file and what it includes of the rooms."""
+        """The file, and the headers of the rooms that it includes."""
         seen, found = set(), [path]
         while found:
             at = found.pop()
@@ -66,7 +66,7 @@ class Sources:
 
 
 def command_of(entry, *more):
-    """What clang needs of the compiler's command."""
+    """The part of the compiler's command that clang needs."""
     given = shlex.split(entry["command"])
     kept = [word for word in given if word.startswith(("-I", "-D"))]
     kept += [word for at, word in enumerate(given) if "-isystem" in given[max(0, at - 1) : at + 1]]
@@ -74,7 +74,7 @@ def command_of(entry, *more):
 
 
 def check(root):
-    """What is wrong, as clang says it; a text for each file."""
+    """clang's errors; a text for each file."""
     out = root / "out/locks"
     out.mkdir(parents=True, exist_ok=True)
     version = subprocess.run(["clang++", "--version"], capture_output=True, text=True, check=True).stdout

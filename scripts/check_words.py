@@ -32,7 +32,7 @@ CLASS[".cpp"] = CLASS[".hpp"]
 
 
 def retired(text):
-    """[(pattern of the word, globs, globs that take files out again, what to write instead)]"""
+    """[(pattern of the word, globs, globs that take files out again, the word to write instead)]"""
     words = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which lines of the product the tests execute: in C++ by gcov, in Python by coverage.py, also in the processes that the tests start.
+"""Lists the lines of the product that the tests execute: in C++ by gcov, in Python by coverage.py, also in the processes that the tests start.
 
     scripts/covered_lines.py [PART ...] [--compare OLD]      the part core, or these parts of scripts/parts.toml (make coverage ARGS="ros1 lab")
     scripts/covered_lines.py --report [--compare OLD]        reports what the last run counted
@@ -8,7 +8,7 @@
 Writes out/coverage/index.html, and out/coverage/lines.txt: the commit, then a covered line a line, as file:number. Prints totals by room. With
 --compare it prints the lines that the list OLD has and that are not covered now; git says where a line of OLD's commit stands today.
 
-A process that is killed, or that ends by _exit() in C++, loses what it counted: kills are part of the tests, so some lines of crash paths count as
+A process that is killed, or that ends by _exit() in C++, loses its counts: kills are part of the tests, so some lines of crash paths count as
 not covered. Processes of /usr/bin/python3 (rospy) and those whose test gives them no environment count no Python, those of rclpy do. The build
 of the second distribution of ROS 2 is left out. Processes that run at once add to one file of counters under gcov's lock.
 """
@@ -149,7 +149,7 @@ def count(parts: list[str]) -> None:
 
 
 def counted() -> dict[str, Any]:
-    """What gcov and coverage.py have counted in files of the product, as gcovr writes it."""
+    """The counts of gcov and coverage.py for files of the product, in gcovr's format."""
     settings = [f"--rcfile={OUT / 'coveragerc'}", f"--data-file={OUT / 'python.data'}"]
     must(BIN / "coverage", "combine", "-q", "--keep", *settings, OUT / "python")
     must(BIN / "coverage", "json", "-q", "-i", *settings, "-o", OUT / "python.json")

@@ -21,7 +21,7 @@ from pathlib import Path
 RELEASE = "bookworm"
 RELEASES_OF_PYTHON = {"3.14": "forky"}  # the Debian that has this CPython
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# What Baton includes and links: of scripts/packages.txt, group base, what is not a program.
+# The libraries and headers for Baton: the packages of scripts/packages.txt, group base, that are no programs.
 SYSROOT = [
     "libc6-dev",
     "libstdc++6",

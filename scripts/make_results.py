@@ -123,7 +123,7 @@ def merged(summaries: list[dict]) -> dict:
 
 
 def is_elsewhere(summary: dict, headers: list) -> bool:
-    """Whether none of the recordings with these headers is of the machine of this summary."""
+    """Whether no recording with these headers is of this summary's machine."""
     return machines.key(summary["header"]) not in [machines.key(header) for header, _ in headers]
 
 
@@ -170,7 +170,7 @@ def of_readme(peers: dict) -> dict:
 
 
 def short_name(header: dict) -> str:
-    """Of a machine: its processor without what every name has."""
+    """The name of a machine's processor, without the words that every name has."""
     return re.sub(r"\(R\)|\(TM\)| Processor| CPU", "", header["machine"]["cpu"]).strip()
 
 

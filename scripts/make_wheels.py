@@ -32,7 +32,7 @@ VERSIONS = tuple(f"3.{minor}" for minor in range(10, 15))
 ARCHITECTURES = ("x86_64", "aarch64")
 
 
-# What auditwheel may put into a wheel: libyaml (MIT), which reads files of parameters. Anything else was linked by mistake.
+# The library that auditwheel may put into a wheel: libyaml (MIT), which reads files of parameters. Any other one was linked by mistake.
 GRAFTED = r"/libyaml-[^/]*$"
 
 

@@ -75,7 +75,7 @@ def is_input(part: dict[str, Any], path: str) -> bool:
 
 
 def touched_parts(parts: dict[str, dict[str, Any]], changed: list[str] | None) -> list[str]:
-    """The parts, but for core, one of whose inputs is among the changed files; all of them if what changed is not known."""
+    """The parts, but for core, one of whose inputs is among the changed files; all of them if the changed files are not known."""
     names = [name for name in parts if name != CORE]
     if changed is None:
         return names

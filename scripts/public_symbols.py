@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which symbols of libbaton.so are public, and packaging/debian/libbaton<version>.symbols, which lists them.
+"""Finds the public symbols of libbaton.so, and writes or checks packaging/debian/libbaton<version>.symbols, which lists them.
 
 A symbol is public if an installed header declares it: clang prints the mangled name of each declaration. Functions that are inline
 there are no part of the interface, because each program compiles them itself; classes' vtables and type information are.
@@ -28,7 +28,7 @@ assert FOUND
 VERSION, ABI = FOUND[1], FOUND[2]  # the soname has major and minor version
 SYMBOLS = ROOT / f"packaging/debian/libbaton{ABI}.symbols"
 ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/objects", "core/node", "link")
-# The objects of each library. The second replaces malloc, so what it defines is not in its header alone.
+# The objects of each library. The second one replaces malloc, so it also exports functions that are not in its header.
 LIBRARIES = {"libbaton": "baton_*_objects.dir", "libbaton_real_time_check": "baton_real_time_check.dir"}
 OF_CLASS = re.compile(r"(?:vtable|VTT|typeinfo|typeinfo name) for (.*)")
 OF_FUNCTION = re.compile(r"(?:guard variable for|(?:non-)?virtual thunk to) (.*)")
@@ -45,7 +45,7 @@ def demangled(names: list[str]) -> dict[str, str]:
 
 
 def declared() -> set[str]:
-    """What the installed headers declare, demangled: so the two symbols of a constructor are one."""
+    """The functions that the installed headers declare, demangled: so the two symbols of a constructor are one."""
     headers = [
         path.relative_to(ROOT / room / "include")
         for room in ROOMS

@@ -64,7 +64,7 @@ GROUPS = {
 
 
 def commit() -> str:
-    """What is checked out, with `+` where something is changed."""
+    """The commit of the working tree, with `+` if files are changed."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
@@ -83,7 +83,7 @@ def state(recording: Path) -> tuple[str, bool]:
 
 
 def command(name: str, rounds: int, minutes: float, resume: bool) -> list[str]:
-    """What records a group, or its next piece."""
+    """The command that records a group, or its next piece."""
     group, recording = GROUPS[name], PLACE / f"{name}.jsonl.gz"
     words = [str(BATON), "perf"]
     if group.verb:

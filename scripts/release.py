@@ -27,7 +27,7 @@ from project_files_test import FOLLOWERS  # noqa: E402  the files that name the 
 
 UNRELEASED = re.compile(r"^## Unreleased\n(?P<text>.*?)(?=^## |\Z)", re.M | re.S)
 COMING = re.compile(r"^Will be (\d+\.\d+\.\d+)[^\n]*\n\n?", re.M)
-# What must pass, in this order. The last three also make what out/release has.
+# The steps that must pass, in this order. The last three also make the files of out/release.
 STEPS = (
     ("scripts/build.sh", "release"),
     ("scripts/check.sh",),
@@ -117,7 +117,7 @@ def set_version(version: str) -> None:
 
 
 def collect(notes: str) -> list[Path]:
-    """Puts what was made into out/release, with the sums of all files."""
+    """Puts packages and wheels into out/release, with the sums of all files."""
     folder = ROOT / "out/release"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -61,7 +61,7 @@ def read(folder: Path = FOLDER) -> list[Distribution]:
 
 
 def table(distributions: list[Distribution]) -> str:
-    """That of docs/guides/ros2.md."""
+    """The table of docs/guides/ros2.md."""
     lines = [
         "| ROS 2 | wheels in | the RMW in a build | in `/opt/ros` by the package | tested |",
         "| --- | --- | --- | --- | --- |",

@@ -8,7 +8,7 @@ all distributions of ROS 2 but the default, one after another.
 
 The second form runs the tests of ctest of one built preset (scripts/sanitize.sh).
 
-What each test took goes to out/ci/tests.tsv (scripts/slowest.py reads it). A test that fails runs five times more, alone, at once. If it passes
+The time of each test goes to out/ci/tests.tsv (scripts/slowest.py reads it). A test that fails runs five times more, alone, at once. If it passes
 five times it is flaky: it is listed in out/ci/flaky.tsv and at the end, with its log. One or two flaky tests do not fail the run; three do.
 With --count the tests are those of the build `coverage` (scripts/covered_lines.py), and none runs again.
 """
@@ -30,7 +30,7 @@ from parts import CORE, OTHER_ROS2, ROOT, other_ros2s, read_parts
 PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "--timeout", "600", "--timeout-method", "thread"]
 # Most tests wait for processes, so more run at a time than there are processors; the tests of a file share what they made and stay in one worker.
 WORKERS = 4
-# What takes another way where messages come late runs alone.
+# Tests that take another path where messages come late run alone.
 ALONE = ("ros1/tests/kill_steps_test.py",)
 AGAIN = 5
 MOST_FLAKY = 2
@@ -40,7 +40,7 @@ HEAD = "kind\ttest\tphase\tseconds\toutcome\n"
 
 
 def is_complete_machine() -> bool:
-    """Where setup installs everything, nothing may be missing."""
+    """Whether a missing part is an error: where setup installs everything, no part may be missing."""
     release = Path("/etc/os-release")
     return os.uname().machine == "x86_64" and release.exists() and "ID=debian" in release.read_text().splitlines()
 
@@ -144,7 +144,7 @@ def judge(failures: list[tuple[str, str]], build: Path) -> bool:
 
 
 def main() -> int:
-    os.environ["NO_COLOR"] = "1"  # as `.ci/run` has it: what depends on it fails everywhere
+    os.environ["NO_COLOR"] = "1"  # as in `.ci/run`: tests that depend on it fail everywhere
     # Containers often set it. Tests start Python many hundred times, and each process would compile Baton's modules again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     parts = read_parts()

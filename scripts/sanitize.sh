@@ -20,7 +20,7 @@ if [ -n "$rooms" ]; then
 else
   scripts/build.sh "$preset"
 fi
-# What is counted (allocations, faults, system calls) is counted in the release build: sanitizers add their own.
+# Tests that count (allocations, faults, system calls) run in the release build: sanitizers add their own.
 run=(scripts/run_ctest.sh "$preset" --label-exclude '^count$' "$@")
 # In the gate a test that fails is tried again, as all of its tests are.
 [ -z "$rooms" ] || run=(scripts/run_tests.py ctest "$preset" -j "$(nproc)" --label-exclude '^count$' "$@")

@@ -6,7 +6,7 @@
 # Python, 'packages' all of these but the laboratory and coverage, and the tools of the Debian packages, 'peers' the systems that
 # 'baton perf' compares with, 'viewers' those for which 'baton view' has tests. 'all' is everything but the peers, viewers and coverage.
 # Does nothing when everything is there. Uses sudo only when not root.
-# On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
+# On systems other than Debian 12 or newer it installs no system packages: it names the missing ones.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 group=${1:-base}

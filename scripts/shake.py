@@ -26,7 +26,7 @@ OUT = ROOT / "out/shake"
 
 
 class Pauses:
-    """Stops a random process below this one for up to 300 ms, again and again: what a busy machine does, more often."""
+    """Stops a random process below this one for up to 300 ms, again and again, as a busy machine does less often."""
 
     def __init__(self) -> None:
         self._over = threading.Event()

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 commands=build/dev/compile_commands.json
 [ -f $commands ] || { echo "tidy: needs compile commands; run scripts/build.sh dev first" >&2; exit 1; }
 base=$(git merge-base HEAD origin/main 2>/dev/null || git rev-list --max-parents=0 HEAD | tail -n 1)
-# Files that are not built here (peers that are not installed) have no commands, and would be read with wrong ones.
+# Files that are not built on this machine (peers that are not installed) have no commands, and would be read with wrong ones.
 mapfile -t files < <(
   comm -12 \
     <(if [ -n "${ALL:-}" ]; then git ls-files; else git diff --name-only --diff-filter=AM "$base"; fi | grep '\.cpp$' | sort) \

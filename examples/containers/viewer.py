@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of Baton: prints the images of the C++ camera, and what the ROS 2 node says about them."""
+"""A node of Baton: prints the images of the C++ camera, and the messages of the ROS 2 node about them."""
 
 import baton
 from baton.msg.sensor_msgs import Image

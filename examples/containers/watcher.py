@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary rclpy program: publishes what it sees of every image."""
+"""An ordinary rclpy program: publishes a line about every image."""
 
 import rclpy
 from rclpy.executors import ExternalShutdownException

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a robot's joints, keyed by name, for whoever looks: each joint has a Latest<Joint> in a shared heap. Processes
+// The state of a robot's joints, keyed by name, for any reader: each joint has a Latest<Joint> in a shared heap. Processes
 // write their joints at their own pace; readers take the newest value of any joint, whole, and never wait. This program is
 // the reader; it starts two writers, kills one in the middle of its work, and goes on.
 #include <signal.h>

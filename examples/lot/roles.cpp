@@ -36,7 +36,7 @@ struct Topic {
   struct Status {
     std::uint64_t pushed;
   };
-  bs::Latest<Status> status;  // of whoever pushed last
+  bs::Latest<Status> status;  // of the process that pushed last
 };
 
 }  // namespace lot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a link of its own: prints what another host says. listener.py [PORT [PEER...]]"""
+"""A node with a link of its own: prints the messages of another host. listener.py [PORT [PEER...]]"""
 
 import sys
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of this folder, on two hosts: two runtime directories of this machine, which nothing but the links joins. And what the
-compose file says."""
+"""The programs of this folder, on two hosts: two runtime directories of this machine, which only the links join. And the settings of the
+compose file."""
 
 import re
 import shutil

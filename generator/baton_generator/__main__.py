@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m baton_generator`: what CMake runs. People use `baton generate`, which offers the same with help texts."""
+"""`python -m baton_generator`: the program that CMake runs. Users call `baton generate`, which offers the same with help texts."""
 
 from __future__ import annotations
 

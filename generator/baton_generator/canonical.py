@@ -71,7 +71,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class ServiceStructs:
-    """``event``: the message by which a server or a client tells others of a call."""
+    """``event``: the message by which a server or a client publishes a call."""
 
     package: str
     name: str
@@ -113,7 +113,7 @@ class Resolver:
         self._universe = universe
         self._structs: dict[str, Struct] = {}
         self._open: list[str] = []
-        self._failed: dict[str, InterfaceError] = {}  # of definitions that are there, during one outermost call
+        self._failed: dict[str, InterfaceError] = {}  # errors of known definitions, during one outermost call
 
     def message(self, full_name: str, wanted_by: Field | None = None) -> Struct:
         if full_name in self._failed:
@@ -149,7 +149,7 @@ class Resolver:
         return self._structs[full_name]
 
     def _load(self, full_name: str, kind: str, where: Location | None) -> Interface:
-        """The definition. Of one with errors, unknown types and errors of nested messages are said, too."""
+        """The definition. For one with errors, unknown types and errors of nested messages are reported, too."""
         try:
             return self._universe.load(full_name, kind, where)
         except InterfaceError as error:

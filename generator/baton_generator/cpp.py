@@ -29,7 +29,7 @@ _MORE_MACROS = "assert major makedev minor offsetof stderr stdin stdout".split()
 _RESERVED = macro_names.names()[0].union(_KEYWORDS, _MORE_MACROS)
 _MEMBER_NAMES = ("Ptr", "ConstPtr", "SharedPtr", "ConstSharedPtr", "UniquePtr")
 _SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName", "kEventHash"))
-# A type of such a name would hide, or be hidden by, what the templates call members and parameters.
+# A type of such a name would hide, or be hidden by, the templates' members and parameters.
 _NOT_TYPE_NAMES = frozenset((*_MEMBER_NAMES, "a", "b", "out", "message", "that_"))
 
 # ROS 1 has classes of roscpp for these; baton/ros1/stock.hpp knows them.
@@ -205,7 +205,7 @@ def _comment_lines(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class CppMember:
-    """What the templates need to know of one member."""
+    """The data of one member for the templates."""
 
     name: str
     second_name: str
@@ -232,7 +232,7 @@ class CppConstant:
 
 @dataclass(frozen=True)
 class CppStruct:
-    """What the templates need to know of one struct."""
+    """The data of one struct for the templates."""
 
     struct: Struct
     space: str
@@ -453,7 +453,7 @@ _ROS1_TIMES = {"builtin_interfaces/Time": "::ros::Time", "builtin_interfaces/Dur
 
 
 def _recompiled_type(type_: FieldType, in_chunk: bool) -> str:
-    """As roscpp's, but for strings and sequences of what lies in a chunk."""
+    """The C++ type as in roscpp, but for strings and sequences of types that lie in a chunk."""
     if type_.is_message:
         element = _ROS1_TIMES.get(type_.base, "::" + type_.base.replace("/", "::"))
     elif type_.base == "string" and not in_chunk:
@@ -487,7 +487,7 @@ def _recompiled_constant(constant: Constant, signed_bytes: frozenset[str]) -> di
 
 
 def _recompiled_struct(struct: Struct, ros1: Ros1Header, in_chunk: bool) -> dict[str, object]:
-    """What the headers of messages, requests and responses have in common."""
+    """The common part of headers of messages, requests and responses."""
     nested = {m.type.base for m in struct.members if m.type.is_message} - set(BUILT_INTO_ROS1)
     own = {str(recompiled_header(n)) for n in nested}
     return {

@@ -31,7 +31,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One error: where, what, and what to do about it."""
+    """One error: its place, its text, and the way out."""
 
     location: Location
     message: str
@@ -58,7 +58,7 @@ class Diagnostic:
 
 class InterfaceError(Exception):
     """One or more diagnostics; ``str()`` is what a user should read. Each is there once, and those of one file are in the order of
-    its lines. ``partial``: what could be read of a file with errors, for a search of further errors."""
+    its lines. ``partial``: the readable part of a file with errors, for a search of further errors."""
 
     def __init__(self, *diagnostics: Diagnostic, partial: Interface | None = None) -> None:
         paths = list(dict.fromkeys(d.location.path for d in diagnostics))

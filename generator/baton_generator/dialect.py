@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells ROS 1 from ROS 2 interface files by what only one of the two can say."""
+"""Distinguishes ROS 1 from ROS 2 interface files by syntax that only one of the two has."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Evidence:
 
 
 def evidence_of_type(token: str, has_own_header: bool, location: Location) -> Evidence | None:
-    """What a type token says about the dialect. ``has_own_header``: the package has a message Header, so that its name alone says
-    nothing: ROS 1 (genmsg) reads std_msgs/Header, ROS 2 (rosidl) the package's own."""
+    """The dialect that a type token implies. ``has_own_header``: the package has a message Header, so that its name alone implies
+    no dialect: ROS 1 (genmsg) reads std_msgs/Header, ROS 2 (rosidl) the package's own."""
     base = re.split(r"[\[<]", token, maxsplit=1)[0]
     if base in ("time", "duration"):
         return Evidence(Dialect.ROS1, f"the built-in type '{base}'", location)

@@ -26,7 +26,7 @@ SECOND_NAMES: dict[str, dict[str, str]] = {
     "stereo_msgs/DisparityImage": {"t": "T"},
 }
 
-# What ROS 2 tools put into an empty message so that C has something to hold.
+# The member that ROS 2's tools add to an empty message, because a struct of C needs one.
 _EMPTY_FILLER = "structure_needs_at_least_one_member"
 
 # Non-zero defaults of the ROS 2 standard packages, which rosbags' stores leave out: (type, field) -> (default, the constant that a

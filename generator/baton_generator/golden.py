@@ -12,7 +12,7 @@ from .packages import Universe
 from .split import split
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
-# What programs and tests of the rooms include. Beside these, everything they contain.
+# The types that programs and tests of the rooms include. Types inside them are added.
 STANDARD_TYPES = """std_msgs/Header std_msgs/String std_msgs/UInt64 sensor_msgs/Image sensor_msgs/PointCloud2 sensor_msgs/PointCloud
 sensor_msgs/LaserScan sensor_msgs/CameraInfo sensor_msgs/Imu sensor_msgs/JointState geometry_msgs/PoseWithCovarianceStamped
 geometry_msgs/TransformStamped tf2_msgs/TFMessage diagnostic_msgs/DiagnosticArray builtin_interfaces/Time builtin_interfaces/Duration

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an interface file says, before and after names are resolved. Plain immutable data, no behaviour beyond naming."""
+"""The contents of an interface file, before and after names are resolved. Plain immutable data, no behaviour beyond naming."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FALLBACK_STANDARD = "ros1_noetic"  # for types that ROS 2 dropped, such as std_m
 BUNDLED = Path(__file__).parent / "interfaces"
 
 _KINDS = ("msg", "srv")
-_OTHER_KIND = {  # way out for who wanted this kind and named the other
+_OTHER_KIND = {  # way out for a user that wanted this kind and named the other
     "srv": "messages are for topics (advertise, subscribe; baton.msg in Python); name a service for serve() and client()",
     "msg": "services are for serve() and client() (baton.srv in Python); name a message for a topic or a field",
 }
@@ -62,7 +62,7 @@ def _load_file(path: Path, package: Package, dialect: Dialect | None, inputs: se
 
 @cache
 def build_tool_dialect(package_dir: Path) -> Dialect | None:
-    """What package.xml says about the dialect, where a file itself leaves it open."""
+    """The dialect according to package.xml, for files that are alike in both."""
     text = read_text(package_dir / "package.xml")
     if text is None:
         return None
@@ -116,7 +116,7 @@ def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) 
 
 
 def require_packages(root: Path) -> None:
-    """Refuses a directory of the search path in which there is nothing to find; the words fit what lies there instead."""
+    """Refuses a directory of the search path without packages. The error's words depend on the directory's contents."""
     if any(any((here / kind).glob(f"*.{kind}")) for here, kinds in _package_directories(root) for kind in kinds):
         return
     way_out = "give directories that contain packages, at any depth (no package.xml is needed)"
@@ -218,7 +218,7 @@ class Universe:
         for path, package in self._files:
             kind = path.suffix.lstrip(".")
             if kind not in _KINDS:
-                parse_file(path, package, dialect=dialect)  # says why not
+                parse_file(path, package, dialect=dialect)  # raises the error with the reason
             given = own.setdefault(package, Package(package))
             given.loaders[kind, path.stem] = lambda p=path, its=given: _load_file(p, its, dialect, self.inputs)
         self._sources: list[dict[str, Package]] = [own]

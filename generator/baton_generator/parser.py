@@ -162,7 +162,7 @@ class _Parser:
         self._parsed = parsed
 
     def without_errors(self, read: _I) -> _I:
-        """What was read, if nothing was wrong; else all that was."""
+        """The interface, if it has no errors; else raises all errors."""
         if self._errors:
             raise InterfaceError(*self._errors, partial=read)
         return read

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ROS 1 knows about a message: from the header that its own generator (gencpp) made, or, where gencpp has not run yet, from the
+"""ROS 1's data about a message: from the header that its own generator (gencpp) made, or, where gencpp has not run yet, from the
 message's file. A catkin workspace is configured before its messages are generated, so their headers are not there at first, and
 are older than a file that has changed."""
 
@@ -118,7 +118,7 @@ class Ros1Definitions:
                 yield from self._all_inside(base.split("/")[0], self._text(base))
 
     def _text_of_sum(self, package: str, text: str) -> str:
-        """What the MD5 sum of a message is made of (genmsg: compute_md5_text)."""
+        """The text from which the MD5 sum of a message is made (genmsg: compute_md5_text)."""
         lines = [f"{type_} {name}={value}" for type_, name, value in _constants(text)]
         for type_, name in _fields(package, text):
             base = type_.split("[")[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what ROS 1's own generator (gencpp) wrote about a message: its MD5 sum and its definition, comments included."""
+"""Reads a message's header by ROS 1's own generator (gencpp): its MD5 sum and its definition, comments included."""
 
 from __future__ import annotations
 

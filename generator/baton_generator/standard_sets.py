@@ -48,7 +48,7 @@ def _of_rosbags(name: str) -> dict[str, Any]:
 
 
 def write(directory: Path) -> None:
-    """Makes the files."""
+    """Writes the files of an installation."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in names():
         text = json.dumps(definitions(name), separators=(",", ":"), sort_keys=True)

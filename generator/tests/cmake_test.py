@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baton_generate_messages() in a project of its own: what a changed interface file rebuilds, and what it does not."""
+"""baton_generate_messages() in a project of its own: which files a changed interface file rebuilds."""
 
 import os
 import shutil

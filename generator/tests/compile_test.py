@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever interface file is accepted, its header compiles without warnings: names, comments, defaults and constants chosen to hurt."""
+"""The header of every accepted interface file compiles without warnings: names, comments, defaults and constants are chosen to be hostile."""
 
 import random
 import shutil

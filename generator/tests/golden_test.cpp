@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generated header says about its type at run time is what the C++ compiler sees, for every kind of field.
+// A generated header describes its type at run time as the C++ compiler lays it out, for every kind of field.
 #include <baton/msg/builtin_interfaces/time.hpp>
 #include <baton/msg/golden_msgs/all_kinds.hpp>
 #include <baton/msg/golden_msgs/bounded.hpp>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parser reads, line by line, in both dialects; compared with rosbags' parser where the two overlap."""
+"""The parser's results, line by line, in both dialects; compared with rosbags' parser where the two overlap."""
 
 import keyword
 
@@ -69,7 +69,7 @@ def test_a_header_without_package_is_std_msgs_header_only_in_ros_1() -> None:
     ],
 )
 def test_recognises_the_dialect(text: str, expected: Dialect) -> None:
-    # What a string constant with '#' means shows which dialect was chosen.
+    # The value of a string constant with '#' shows which dialect was chosen.
     value = constants(text + "\nstring S=a # b\n")["S"]
     assert value == ("a # b" if expected is ROS1 else "a")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What gencpp would write of a message whose header is not there yet: compared with the headers that it wrote."""
+"""Definitions and sums of messages that have no header of gencpp yet, compared with headers that gencpp wrote."""
 
 import os
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read from ROS 1's own headers, and the headers that are written in their place."""
+"""Data read from ROS 1's own headers, and the headers that are written in their place."""
 
 import os
 from pathlib import Path

@@ -15,7 +15,7 @@ namespace baton::demo {
 
 using Image = baton::msg::sensor_msgs::Image;
 
-/// What a link did to payloads so far, counted where it happens.
+/// Counts of a link's work on payloads so far, each counted where the work is done.
 struct LinkCounters {
   std::uint64_t messages = 0;  ///< sent or received
   std::uint64_t copies = 0;    ///< passes over a whole payload: serialize, send, receive, deserialize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One process of the demo: camera, detector, recorder or viewer. Prints one JSON object per line, twice a second and at the
-// end; `baton demo` starts the processes and shows what they print.
+// end; `baton demo` starts the processes and shows their output.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>

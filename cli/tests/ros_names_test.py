@@ -250,18 +250,7 @@ def test_names_that_the_table_calls_absent_are_absent_in_cpp_and_the_replacement
             assert not re.search(rf"(?<![\w.:]){member}\(", text[header].partition("namespace detail")[0]), name
         if "::" not in name:
             continue
-        # Fmt: skip.
-        for called, header in (
-            ("node", "node"),
-            ("publisher", "publisher"),
-            ("subscription", "subscription"),
-            ("client", "service"),
-            ("executor", "executor"),
-            ("timer", "timer"),
-            ("wait_set", "wait_set"),
-            ("parameter", "parameter"),
-            ("rate", "clock"),
-        ):
+        for called, header in (("node", "node"), ("publisher", "publisher"), ("subscription", "subscription"), ("client", "service"), ("executor", "executor"), ("timer", "timer"), ("wait_set", "wait_set"), ("parameter", "parameter"), ("rate", "clock")):  # fmt: skip
             for written in re.findall(rf"\b{called}\.(\w+)\(", way):
                 assert re.search(rf"\b{written}\(", text[header]), (name, written)
         for written in re.findall(r"baton::(\w+)", way):

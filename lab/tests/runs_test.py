@@ -68,20 +68,7 @@ def test_an_unknown_peer_is_an_error_that_lists_the_known():
 
 
 @needs_programs
-# Fmt: skip.
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"subscribers": 3},
-        {"publishers": 3},
-        {"round_trip": True},
-        {"read_all": True},
-        {"one_process": True},
-        {"varying": True},
-        {"rate": 0},
-    ],
-)
+@pytest.mark.parametrize("changes", [{}, {"subscribers": 3}, {"publishers": 3}, {"round_trip": True}, {"read_all": True}, {"one_process": True}, {"varying": True}, {"rate": 0}])  # fmt: skip
 def test_a_run_over_baton_loses_and_tears_nothing(changes):
     # Deep enough for all messages of all publishers: a busy machine may let the subscriber sleep for longer than any number takes.
     cell = replace(Cell(bytes=65536, message="Image", messages=30, rate=200, depth=160), **changes)

@@ -326,8 +326,8 @@ class Hostile : public Scenario {
           connection_->cursor().fetch_add(kSteps[what], std::memory_order_relaxed);
         } else if (what == 5) {
           connection_->words()[0].fetch_add(1, std::memory_order_relaxed);
-          // The token that word 0 or 1 was lent with first or second: a release that may be early, late or double.
         } else {
+          // The token that word 0 or 1 was lent with first or second: a release that may be early, late or double.
           const std::uint64_t token = (static_cast<std::uint64_t>(what - 5) << memory::kEntryBits) | 0;
           connection_->words()[0].fetch_add(token, std::memory_order_relaxed);
         }

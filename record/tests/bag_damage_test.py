@@ -8,25 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 import zstandard
-from bag_files import LATCHED, START_NS, STORE1, text, write_mcap, write_ros1, write_rosbag2
+from bag_files import LATCHED, START_NS, STORE1, run, text, write_mcap, write_ros1, write_rosbag2
 from baton_record import bag_decompression, bag_mcap
 from baton_record.bag_check import check
 from baton_record.bag_mcap import CHUNK, MAGIC, records
 from baton_record.bag_source import open_bag
 from baton_record.bag_types import offer_of
-from baton_record.verbs.bag import command
-from click.testing import CliRunner
 from mcap.writer import CompressionType, Writer
 
 STRING = "std_msgs/msg/String"
 MS = 10**6
 ROWS = [(f"/{'ab'[n % 2]}", STRING, START_NS + n * MS, text(f"{n}" * 20)) for n in range(40)]
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(command, [str(each) for each in arguments])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.output
 
 
 def rows(path):

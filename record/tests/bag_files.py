@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags that tests read, written by the libraries, with values of any type."""
+"""Bags that tests read, written by the libraries, with values of any type; and `baton bag`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from baton_record.verbs.bag import command
+from click.testing import CliRunner
 from mcap.writer import CompressionType, Writer
 from rosbags.interfaces import Nodetype
 from rosbags.rosbag1 import Writer as Writer1
@@ -121,3 +123,10 @@ def write_ros1(
                 )
             writer.write(known[topic, name], time_ns, data)
     return path
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    """The output of `baton bag` with these arguments."""
+    done = CliRunner().invoke(command, [str(each) for each in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output

@@ -13,14 +13,12 @@ import threading
 
 import numpy as np
 import pytest
-from bag_files import LATCHED, START_NS, STORE, STORE1, text, values, write_mcap, write_ros1, write_rosbag2
+from bag_files import LATCHED, START_NS, STORE, STORE1, run, text, values, write_mcap, write_ros1, write_rosbag2
 from baton_record.bag_check import check
 from baton_record.bag_copy import copy
 from baton_record.bag_errors import BagError, needed
 from baton_record.bag_mcap import CHUNK, DATA_END, MAGIC, records
 from baton_record.bag_source import chosen, open_bag
-from baton_record.verbs.bag import command
-from click.testing import CliRunner
 from mcap.reader import make_reader
 from mcap.writer import CompressionType, IndexType
 from mcap_ros2.decoder import DecoderFactory
@@ -30,12 +28,6 @@ from rosbags.rosbag2 import Writer as Writer2
 
 STRING = "std_msgs/msg/String"
 MS = 10**6
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(command, [str(each) for each in arguments])
-    assert done.exit_code == code, (done.output, done.exception)
-    return done.output
 
 
 def texts(path):

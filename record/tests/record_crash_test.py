@@ -20,15 +20,8 @@ from record_bags import Recording, needs_direct, publisher, read, records
 from rosbags.highlevel import AnyReader
 from support import processes
 from support.build import RECORD, needs_package
-from support.processes import Programs
 
 pytestmark = needs_package(RECORD)
-
-
-@pytest.fixture
-def programs(runtime_directory):
-    with Programs(processes.environment(runtime_directory)) as programs:
-        yield programs
 
 
 def ends_of(data):

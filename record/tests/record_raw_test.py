@@ -18,18 +18,10 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 from record_bags import Recording, publisher, read, record_every_type
 from rosbags.highlevel import AnyReader
-from support import processes
 from support.build import RECORD, needs_package
-from support.processes import Programs
 
 pytestmark = needs_package(RECORD)
 SFM = "baton_sfm"
-
-
-@pytest.fixture
-def programs(runtime_directory):
-    with Programs(processes.environment(runtime_directory)) as programs:
-        yield programs
 
 
 def raw(path):

@@ -19,17 +19,9 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 from record_bags import Recording
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-from support import processes
 from support.build import RECORD, needs_package
-from support.processes import Programs
 
 pytestmark = needs_package(RECORD)
-
-
-@pytest.fixture
-def programs(runtime_directory):
-    with Programs(processes.environment(runtime_directory)) as programs:
-        yield programs
 
 
 @pytest.fixture

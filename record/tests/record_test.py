@@ -23,19 +23,12 @@ from record_bags import Recording, needs_direct, publisher, read, record_every_t
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import get_types_from_msg
 from ruamel.yaml import YAML
-from support import processes
 from support.build import LIB, RECORD, needs_package
-from support.processes import LOG, Programs
+from support.processes import LOG
 from support.waiting import until
 
 pytestmark = needs_package(RECORD)
 COPY_COUNTER = LIB / "libbaton_link_copy_counter.so"
-
-
-@pytest.fixture
-def programs(runtime_directory):
-    with Programs(processes.environment(runtime_directory)) as programs:
-        yield programs
 
 
 def fill(image, number, data):

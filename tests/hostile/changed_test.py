@@ -26,16 +26,6 @@ LIMIT_S = 120
 
 
 @pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def node(tmp_path, said):
-    return baton.Node("honest", runtime_directory=tmp_path, on_diagnostic=lambda each: said.append(each.text))
-
-
-@pytest.fixture
 def hostile(node, tmp_path):
     """hostile(topic): a publisher of the raw peer, in this process."""
 

@@ -59,3 +59,17 @@ def stages():
     yield stages
     for language in list(stages.made):
         stages.drop(language)
+
+
+@pytest.fixture
+def said():
+    """The diagnostics of `node`."""
+    return []
+
+
+@pytest.fixture
+def node(tmp_path, said):
+    """An honest node of this process."""
+    import baton
+
+    return baton.Node("honest", runtime_directory=tmp_path, on_diagnostic=lambda each: said.append(each.text))

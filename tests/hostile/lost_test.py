@@ -27,16 +27,6 @@ DAY_NS = 86_400_000_000_000
 LAST = (1 << 63) - 1
 
 
-@pytest.fixture
-def said():
-    return []
-
-
-@pytest.fixture
-def node(tmp_path, said):
-    return baton.Node("honest", runtime_directory=tmp_path, on_diagnostic=lambda each: said.append(each.text))
-
-
 def hostile(directory: Path, topic: str, **options) -> Published:
     """A publisher of the raw peer, in this process, to the only other process of the directory."""
     end = time.monotonic() + LIMIT_S

@@ -174,7 +174,7 @@ VECTORS: dict[str, tuple[str, dict]] = {
 
 
 def hex_lines(data: bytes, labels: reference.Labels) -> str:
-    """One labelled span on each line. Long spans take several lines, and the first has the label."""
+    """One labelled span on each line. Long spans take several lines, and the first has the label. Lines of very long spans have 64 bytes."""
     lines = []
     at = 0
     spans = sorted(labels.spans)
@@ -190,8 +190,9 @@ def hex_lines(data: bytes, labels: reference.Labels) -> str:
 
 def span_lines(data: bytes, begin: int, end: int, label: str) -> list[str]:
     out = []
-    for at in range(begin, end, 16):
-        text = data[at : min(at + 16, end)].hex(" ")
+    step = 64 if end - begin > 1024 else 16
+    for at in range(begin, end, step):
+        text = data[at : min(at + step, end)].hex(" ")
         note = label if at == begin else ""
         out.append(f"{text:<47}  # {at:04x} {note}".rstrip())
     return out

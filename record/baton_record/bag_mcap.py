@@ -395,7 +395,7 @@ class McapFile:
                 elif not ended:
                     self.catalog.add(opcode, self.view, at, begin, end)
                 else:
-                    with contextlib.suppress(Damaged):  # no message is lost by it
+                    with contextlib.suppress(Damaged):  # damage behind the data section costs no message
                         self.catalog.add(opcode, self.view, at, begin, end)
                 visit(self, opcode, at, begin, end, entries)
                 ended = ended or opcode == DATA_END

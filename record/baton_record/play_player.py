@@ -347,7 +347,7 @@ class Player:
             self._paused_ns = self._tick_ns = position
 
     def wait_until_taken(self, timeout: float) -> bool:
-        """Waits until reliable subscriptions have taken what was published. False after `timeout` seconds."""
+        """Waits until reliable subscriptions have taken all published messages. False after `timeout` seconds."""
         end = time.monotonic() + timeout
         return all(each.wait_for_all_acked(max(0.0, end - time.monotonic())) for each in set(self._publishers.values()))
 

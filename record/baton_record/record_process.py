@@ -74,7 +74,7 @@ class RecordState:
     free_bytes: int  # free space of the disk
     paused: bool
     failure: str | None  # why the recording ended early
-    direct_bytes: int = 0  # of written_bytes, past the page cache
+    direct_bytes: int = 0  # how many of written_bytes bypassed the page cache
 
     @property
     def messages(self) -> int:

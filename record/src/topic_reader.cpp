@@ -24,7 +24,7 @@ bool same(const QoS& a, const QoS& b) {
   const auto offered = [](const QoS& qos) {
     // Every policy by name: the compiler refuses this line when QoS has one more.
     const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = qos;
-    static_cast<void>(held);  // of subscriptions
+    static_cast<void>(held);  // a policy of subscriptions alone
     return std::tie(reliability, history, depth, durability, deadline, lifespan, liveliness, lease);
   };
   return offered(a) == offered(b);

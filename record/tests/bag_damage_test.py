@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags with damage, and bags that somebody made to do harm: what can be read is read, the rest is named, and memory stays bounded."""
+"""Damaged and malicious bags: all readable messages are read, damage is named, and memory stays bounded."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of `baton bag`: what they say of bags, and what the libraries read of bags that they write."""
+"""The verbs of `baton bag`: their output, and the bags that they write, read by the libraries."""
 
 from __future__ import annotations
 

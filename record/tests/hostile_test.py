@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A publisher that lies, beside `baton view`: its message is left out or shown, and those of others are shown. The peer is written from docs/format/ alone."""
+"""A hostile publisher beside `baton view`: its message is left out or shown, and those of others are shown. The peer is written from docs/format/
+alone."""
 
 from __future__ import annotations
 

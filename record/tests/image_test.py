@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton image`: pixels of each encoding, and what a terminal gets."""
+"""`baton image`: pixels of each encoding, and the output on a terminal."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing: which messages come, with which bytes, in which order, and when by the computed schedule."""
+"""Playing: the messages with their bytes and order, and the moments of the computed schedule."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton plot`: the picture of some lines, the fields that can be plotted, and what a terminal and a file get."""
+"""`baton plot`: the picture of some lines, the fields that can be plotted, and the output on a terminal and in a file."""
 
 from __future__ import annotations
 

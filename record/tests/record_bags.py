@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the recorder share: the program with its states, and bags as the libraries read them."""
+"""Code for the tests of the recorder: the program with its states, and bags as the libraries read them."""
 
 from __future__ import annotations
 

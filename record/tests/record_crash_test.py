@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags whose recorder, publisher or disk fails: what was written before can be read."""
+"""Bags whose recorder, publisher or disk fails: the messages that were written before can be read."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_every_type_becomes_the_cdr_that_rosbags_writes(programs, tmp_path):
 
 
 def test_no_bytes_of_a_file_are_taken_for_a_message_unchecked(drive):
-    """Each message is cut, grown, and changed at random: it is a message of its type, or refused; and nothing reads beside it."""
+    """Each message is cut, grown, and changed at random: it is a message of its type, or is refused, and no byte outside of it is read."""
     chance = random.Random(41)
     classes = {"/image": baton.message("sensor_msgs/Image"), "/chatter": baton.message("std_msgs/String")}
     refused = 0

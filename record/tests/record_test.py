@@ -205,7 +205,7 @@ def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tm
     bag.stop()
     assert sorted(m.data for _, m in read(bag.files[0])) == ["new", "old 0", "old 1", "old 2", "ordinary"]
     assert [note.partition(" has ")[0] for note in bag.state["notes"]] == ["'/map'"]
-    assert bag.process.log() == ""  # a line for each ordinary publisher says no more
+    assert bag.process.log() == ""  # no further line for each ordinary publisher
     about = YAML(typ="safe").load((bag.directory / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
     (topic,) = about["topics_with_message_count"]
     offered = YAML(typ="safe").load(topic["topic_metadata"]["offered_qos_profiles"])

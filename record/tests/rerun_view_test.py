@@ -46,7 +46,7 @@ def saved(path, **options):
 
 
 def columns(path):
-    """What a file has: by the entity's path and the component, the values of all rows."""
+    """The values of all rows of a file, by the entity's path and the component."""
     found: dict[tuple[str, str], list] = {}
     for chunk in rerun.chunk.RrdReader(path).stream():
         batch = chunk.to_record_batch()

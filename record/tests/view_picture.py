@@ -19,7 +19,7 @@ from view_messages import image
 
 
 def road() -> np.ndarray:
-    """What a camera in front of a car could see."""
+    """A picture like that of a camera in front of a car."""
     picture = Image.new("RGB", (480, 270), (126, 176, 222))
     draw = ImageDraw.Draw(picture)
     draw.rectangle((0, 150, 480, 270), fill=(92, 128, 72))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton view`: what a client of the viewers' protocol sees, and what the domain sees of it."""
+"""`baton view`, seen by a client of the viewers' protocol, and by the domain."""
 
 from __future__ import annotations
 

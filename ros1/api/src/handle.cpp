@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "baton/os/hexadecimal.hpp"
+#include "serialized.hpp"
 
 namespace baton::ros1::detail {
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;                              // of TCPROS, and before strings and arrays
+constexpr std::size_t kLengthBytes = 4;                              // before strings and arrays
 constexpr std::size_t kEmptyHeaderBytes = 16;                        // seq, stamp, and the length of frame_id
 constexpr std::size_t kFrameIdAt = 12;                               // in a header
 constexpr std::size_t kFixedBytes = 16 + 16 + 8 + 1 + kLengthBytes;  // after the header
@@ -50,12 +51,8 @@ Md5 md5_of(const std::string& digits) {
 ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const TopicHandle& handle) {
   const std::size_t header_bytes = header.empty() ? kEmptyHeaderBytes : header.size();
   const std::size_t size = header_bytes + kFixedBytes + handle.content.size;
-  ros::SerializedMessage out(boost::shared_array<std::uint8_t>(new std::uint8_t[kLengthBytes + size]),
-                             kLengthBytes + size);
-  std::uint8_t* at = out.buf.get();
-  put_length(at, size);
-  at += kLengthBytes;
-  out.message_start = at;
+  ros::SerializedMessage out = frame_of(size);
+  std::uint8_t* at = out.message_start;
   if (header.empty()) {
     std::memset(at, 0, kEmptyHeaderBytes);
   } else {

@@ -5,14 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import xmlrpc.client
 
 import pytest
-from ros1_network import BUILD, ROOT, build_example
-
-LARGE = 1_000_000
-SMALL = 1_000
+from ros1_network import BUILD, LARGE, ROOT, SMALL, build_example, image
+from support.waiting import until
 
 
 @pytest.fixture
@@ -29,11 +26,6 @@ def each_mode(ros):
         yield mode
 
 
-def image(number, size=LARGE):
-    """What a listener prints for the talker's image `number`."""
-    return f"{number} {number - 1} {size} good"
-
-
 def serialized_to(talker):
     """How many subscribers the talker serializes for."""
     talker.tell("serialized")
@@ -43,17 +35,10 @@ def serialized_to(talker):
     return int(count)
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def meet(talker, listeners, serialized=0):
     """Waits until the talker serves all listeners, so many of them with serialized messages."""
     talker.do(f"subscribers {listeners}")
-    wait_until(lambda: serialized_to(talker) == serialized)
+    until(lambda: serialized_to(talker) == serialized)
     talker.do(f"subscribers {listeners}")
 
 
@@ -180,7 +165,7 @@ def test_a_callback_that_keeps_too_many_messages_is_a_warning(ros):
         meet(talker, 1)
         talker.do(f"publish {SMALL} 100 40")
         assert len(listener.more(0.5)) == 8
-        wait_until(lambda errors=listener.errors: any("as many as its QoS 'held' allows" in line for line in errors))
+        until(lambda errors=listener.errors: any("as many as its QoS 'held' allows" in line for line in errors))
 
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
@@ -259,8 +244,3 @@ def test_habits_of_roscpp_are_refused_with_a_sentence(tmp_path):
     assert done.returncode != 0
     for line, sentence in HABITS:
         assert sentence in done.stderr, line
-
-
-def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_duration():
-    done = subprocess.run([BUILD / "bin" / "ros1_stamps"], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.returncode) == ("ok\n", 0)

@@ -5,6 +5,7 @@ programs, which notice nothing: every image arrives, in order, once."""
 import contextlib
 import os
 import resource
+import signal
 import socket
 import struct
 import sys
@@ -14,12 +15,12 @@ from pathlib import Path
 
 import pytest
 from api_test import meet
-from liar import Liar, frame, receive, subscribe
+from liar import Liar, frame, receive, subscribe, subscriptions
 from lies_test import IMAGE_MD5, foreign_image
-from preload_test import IN_FLIGHT, LARGE, image, warm
-from ros1_network import BUILD, ROOT, without_rospy
+from preload_test import IN_FLIGHT, warm
+from ros1_network import BUILD, LARGE, ROOT, image, tcp_bytes, without_rospy
 from rospy_test import ENDS, PYTHON
-from tzc_test import HANDLE_MD5, TZC, handle, handles
+from tzc_test import HANDLE_MD5, TZC, handle, handles, raw_file
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
 from raw_peer import Gone, Link, Published, Subscribed, image_message
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.own_master  # its topics have absolute names
 MOST_MARKERS = 1024  # kMostMarkers in ros1/preload/src/incoming.hpp
 MOST_LINES = 72  # kMost in core/os/include/baton/os/line_budget.hpp, and the first of each error code
 IMAGE = ("sensor_msgs/Image", IMAGE_MD5)
+POINT = "geometry_msgs/Point", "4a842b65f413084dc2b10fb484ea7f17", "float64 x\nfloat64 y\nfloat64 z\n"
 
 
 def marker(secret, number, content=b""):
@@ -145,7 +147,7 @@ def test_a_million_markers_and_their_repeats_end_their_own_link_alone(ros, liars
     assert len(listener.errors) <= MOST_LINES
 
 
-def test_frames_of_every_form_do_not_disturb_the_other_links_of_a_subscriber(ros, liars):
+def test_frames_and_lengths_of_every_form_do_not_disturb_the_other_links_of_a_subscriber(ros, liars):
     # roscpp has one queue for all publishers: the honest image must not lose its place to the liar's frames.
     listener, talker = ros.listener(queue_size=1000), ros.talker()
     first = warm(talker, listener)
@@ -174,13 +176,7 @@ def test_frames_of_every_form_do_not_disturb_the_other_links_of_a_subscriber(ros
         with Flow(talker, [listener], flow.number) as flow:
             with liar.meet(**answers) as lying:
                 lying.sendall(frame(foreign_image(8)[1]))
-
-
-def test_impossible_lengths_in_shared_memory_end_their_own_link_alone(ros, liars):
-    listener, talker = ros.listener(), ros.talker()
-    first = warm(talker, listener)
-    with Flow(talker, [listener], first):
-        liar = liars()
+    with Flow(talker, [listener], flow.number):  # and impossible lengths in shared memory
         for words in ((1 << 31, 4), (8, 1 << 30), (8, -64), (3, 4), (4, 0)):
             digits = os.urandom(16).hex()
             with liar.meet(baton_tcpros="3", baton_writer=digits) as lying:
@@ -194,7 +190,8 @@ def test_impossible_lengths_in_shared_memory_end_their_own_link_alone(ros, liars
                     with contextlib.suppress(ConnectionResetError):
                         assert lying.recv(1) == b"", "the subscriber has closed the connection"
     assert listener.complains("impossible lengths")
-    assert len(listener.errors) <= MOST_LINES
+    ours = [line for line in listener.errors if "Exception thrown when deserializing" not in line]
+    assert len(ours) <= MOST_LINES, "the others are roscpp's own, of the frames"
 
 
 # --- a raw subscriber at the preload's publisher -------------------------------------------------------------------------
@@ -239,6 +236,7 @@ def test_subscribers_with_headers_of_every_form_get_what_stock_ones_get(ros):
     listener, talker = ros.listener(), ros.talker()
     first = warm(talker, listener)
     good = {"baton_tcpros": "3", "baton_reader": os.urandom(16).hex(), "baton_secret": os.urandom(16).hex()}
+    (honest,) = subscriptions(ros, "/images/_tcpros/")  # every process of the domain sees its id
     wrong = [
         {"baton_tcpros": "4"},
         {"baton_tcpros": "3" * 100_000},
@@ -248,30 +246,67 @@ def test_subscribers_with_headers_of_every_form_get_what_stock_ones_get(ros):
         {"baton_reader": "0" * 10_000},
         {"baton_secret": "../" * 11},
         {"baton_writer": "0" * 32, "baton_secret": "x"},
+        *[{"baton_reader": honest.hex()}] * IN_FLIGHT,
     ]
-    with Flow(talker, [listener], first), contextlib.ExitStack() as open_ones:
-        for change in wrong:
-            lying, answer = subscribe(ros.environment, "/images", **{**good, **change})
-            open_ones.enter_context(lying)
-            assert b"md5sum=" in answer and b"baton" not in answer
-            assert len(receive(lying)) > LARGE, "an image as bytes"
-        for _ in range(100):  # and hang up at once
-            lying, _ = subscribe(ros.environment, "/images", **{**good, "baton_reader": os.urandom(16).hex()})
-            lying.close()
+    with contextlib.ExitStack() as open_ones:
+        with Flow(talker, [listener], first) as flow:
+            for change in wrong:
+                lying, answer = subscribe(ros.environment, "/images", **{**good, **change})
+                open_ones.enter_context(lying)
+                assert b"md5sum=" in answer and b"baton" not in answer, "a subscriber like any stock one"
+                assert len(receive(lying)) > LARGE, "an image as bytes"
+            for _ in range(100):  # and hang up at once
+                lying, _ = subscribe(ros.environment, "/images", **{**good, "baton_reader": os.urandom(16).hex()})
+                lying.close()
+        before = tcp_bytes(listener)
+        listener.process.send_signal(signal.SIGSTOP)
+        talker.do(f"publish {LARGE} {IN_FLIGHT} 1")
+        listener.process.send_signal(signal.SIGCONT)
+        assert [listener.line() for _ in range(IN_FLIGHT)] == [image(flow.number + 1 + i) for i in range(IN_FLIGHT)]
+        assert tcp_bytes(listener) - before == IN_FLIGHT * 28, "markers of 28 bytes: nobody takes room of it"
+
+
+def test_a_message_that_begins_with_the_id_of_its_subscription_is_a_message(ros, tmp_path):
+    # Such as a relay may be given, which hands on what others send.
+    points = [struct.pack("<ddd", i, 0, 0) for i in range(10)]
+    sent = tmp_path / "sent"
+    raw_file(sent, *POINT, points[:1])
+    sink = ros.run([BUILD / "bin/ros1_raw", "sink", "points", tmp_path / "received"])
+    source = ros.run([BUILD / "bin/ros1_raw", "source", "points", sent])
+    source.do("subscribers 1")
+    source.do("publish 1")
+    assert sink.line() == "geometry_msgs/Point 24"
+    lies = [
+        gid + struct.pack("<Q", number)
+        for gid in subscriptions(ros, "/points/_tcpros/")
+        for number in (0, 1, 2**64 - 1)
+    ]
+    with sent.open("ab") as file:
+        for message in lies + points[1:]:
+            file.write(struct.pack("<I", len(message)) + message)
+    source.do(f"publish {len(lies + points[1:])}")
+    assert [sink.line() for _ in lies + points[1:]] == ["geometry_msgs/Point 24"] * len(lies + points[1:])
+    received = (tmp_path / "received").read_bytes()
+    assert received == b"".join(struct.pack("<I", 24) + message for message in [points[0], *lies, *points[1:]])
 
 
 # --- a raw peer of the side topic, mode tzc ------------------------------------------------------------------------------
 
 
-def test_handles_with_contents_that_wait_for_ever_fill_no_memory(ros, liars):
+def test_handles_that_wait_for_ever_fill_no_memory_and_those_that_nobody_reads_stop_nobody(ros, liars):
     listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
     meet(talker, 1)
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
+    with contextlib.ExitStack() as open_ones:  # subscribers of handles that read nothing
+        for _ in range(8):
+            lying, _ = subscribe(ros.environment, "/images/_baton")
+            open_ones.enter_context(lying)
+        with Flow(talker, [listener], 0) as flow:
+            while flow.number < 200 and not flow.wrong:
+                time.sleep(0.01)
     before = peak_bytes(listener)
     kind, content = bytes.fromhex(IMAGE_MD5), bytes(1 << 20)
     with liars("/liar", "/images/_baton", "baton_ros1/Handle", HANDLE_MD5).meet() as lying:
-        with Flow(talker, [listener], 1):
+        with Flow(talker, [listener], flow.number):
             for _ in range(16):
                 writer = os.urandom(16)
                 lying.sendall(frame(handle(1, writer, kind)))  # of nobody: waits, and what follows too
@@ -279,38 +314,6 @@ def test_handles_with_contents_that_wait_for_ever_fill_no_memory(ros, liars):
                     lying.sendall(frame(handle(number, writer, kind, place=1, content=content)))
     assert peak_bytes(listener) - before < 400 << 20, "of 512 MiB the newest 64 are kept"
     assert handles(listener)["refused"] > 0
-
-
-def test_handles_of_every_wrong_form_are_counted_and_change_nothing(ros, liars):
-    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
-    meet(talker, 1)
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
-    good = handle(1, os.urandom(16), bytes.fromhex(IMAGE_MD5))
-    wrong = [good[:cut] for cut in range(0, len(good), 7)]
-    wrong += [good + b"x", b"\xff" * len(good), good[:12] + b"\xff\xff\xff\xff" + good[16:]]
-    wrong += [handle(0, os.urandom(16), bytes.fromhex(IMAGE_MD5)), handle(1, os.urandom(16), bytes(16))]
-    with liars("/liar", "/images/_baton", "baton_ros1/Handle", HANDLE_MD5).meet() as lying:
-        with Flow(talker, [listener], 1):
-            for _ in range(20):
-                for each in wrong:
-                    lying.sendall(frame(each))
-    deadline = time.monotonic() + 60
-    while handles(listener)["refused"] < 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert handles(listener)["refused"] >= 1
-
-
-def test_a_subscriber_of_handles_that_reads_nothing_stops_nobody(ros):
-    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
-    meet(talker, 1)
-    with contextlib.ExitStack() as open_ones:
-        for _ in range(8):
-            lying, _ = subscribe(ros.environment, "/images/_baton")
-            open_ones.enter_context(lying)
-        with Flow(talker, [listener], 0) as flow:
-            while flow.number < 200 and not flow.wrong:
-                time.sleep(0.01)
 
 
 # --- words of "Messages that Baton cannot carry" -------------------------------------------------------------------------

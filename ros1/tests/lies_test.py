@@ -4,8 +4,9 @@
 import struct
 
 import pytest
-from api_test import LARGE, image, meet
+from api_test import meet
 from liar import Liar, frame
+from ros1_network import LARGE, image
 from tzc_test import HANDLE_MD5, TZC, handle, handles
 
 pytestmark = pytest.mark.own_master  # its topics have absolute names

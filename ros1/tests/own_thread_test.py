@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """SubscribeOptions::own_thread: callbacks in a thread of the subscription, without roscpp's callback queue. In mode lotros."""
 
-from ros1_network import tcp_bytes
-
-LARGE = 1_000_000
+from ros1_network import LARGE, image, tcp_bytes
 
 
-def image(number, size=LARGE):
-    """What a listener prints for the talker's image `number`."""
-    return f"{number} {number - 1} {size} good"
-
-
-def test_messages_of_baton_call_back_in_order_while_nothing_spins(ros):
+def test_messages_of_baton_call_back_in_order_while_nothing_spins_and_not_after_ros_shutdown(ros):
     listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1"), ros.api_talker()
     talker.do("subscribers 1")
     talker.do(f"publish {LARGE} 20 1")
     assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
     talker.do("publish 10 1 0")  # what came too often would come before
     assert listener.line() == image(21, 10)
+    listener.do("shutdown")
+    talker.do(f"publish {LARGE} 5 1")
+    assert listener.end() == 0
+    assert listener.more(0) == []
 
 
 def test_messages_of_stock_publishers_wait_for_a_spin(ros):
@@ -43,20 +40,3 @@ def test_a_callback_may_end_its_own_subscription(ros):
     talker.do("subscribers 0")
     assert listener.end() == 0
     assert listener.more(0) == []
-
-
-def test_no_callback_comes_after_ros_shutdown(ros):
-    listener, talker = ros.api_listener(LISTENER_OWN_THREAD="1"), ros.api_talker()
-    talker.do("subscribers 1")
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
-    listener.do("shutdown")
-    talker.do(f"publish {LARGE} 5 1")
-    assert listener.end() == 0
-    assert listener.more(0) == []
-
-
-def test_in_mode_tzc_the_option_is_refused_with_the_reason(ros):
-    listener = ros.api_listener(LISTENER_OWN_THREAD="1", BATON_ROS1_MODE="tzc")
-    assert listener.status() != 0
-    assert "own_thread is for mode lotros" in "\n".join(listener.errors)

@@ -6,21 +6,14 @@ import random
 import re
 import signal
 import struct
-import subprocess
 import time
 
 import pytest
 from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
-from ros1_network import BUILD, PATIENCE_S, PRELOAD, ROOT, tcp_bytes
+from ros1_network import BUILD, LARGE, PRELOAD, ROOT, SMALL, image, run, tcp_bytes
+from support.waiting import until
 
-LARGE = 1_000_000
-SMALL = 1_000
 IN_FLIGHT = 4  # kInFlight in ros1/preload/src/links.hpp
-
-
-def image(number, size=LARGE, seq=None):
-    """What a listener prints for the talker's image `number`."""
-    return f"{number} {number - 1 if seq is None else seq} {size} good"
 
 
 def warm(talker, *listeners):
@@ -39,15 +32,6 @@ def warm(talker, *listeners):
         time.sleep(0.02)
 
 
-def test_a_slow_subscriber_gets_as_many_messages_as_by_tcpros(ros):
-    listeners = {preload: ros.listener(preload, queue_size=100, pause_ms=10) for preload in (False, True)}
-    talker = ros.talker(queue_size=100)
-    talker.do("subscribers 2")
-    talker.do(f"publish {LARGE} 80 0")
-    for listener in listeners.values():
-        assert [listener.line() for _ in range(80)] == [image(i + 1) for i in range(80)]
-
-
 def test_a_stopped_subscriber_gets_the_rest_when_it_goes_on(ros):
     listener, talker = ros.listener(), ros.talker()
     first = warm(talker, listener)
@@ -55,13 +39,6 @@ def test_a_stopped_subscriber_gets_the_rest_when_it_goes_on(ros):
     talker.do(f"publish {LARGE} 30 1")
     listener.process.send_signal(signal.SIGCONT)
     assert [listener.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def rings_of(talker, listener):
@@ -80,7 +57,7 @@ def test_messages_in_shared_memory_when_the_connection_there_ends_arrive_by_tcp(
         rings = rings_of(talker, listener)
         talker.break_baton_connections()
         # Now the messages that were not taken are given up.
-        wait_until(lambda talker=talker, rings=rings: talker.maps("baton-ring") < rings)
+        until(lambda talker=talker, rings=rings: talker.maps("baton-ring") < rings)
         for size in more:
             talker.do(f"publish {size} 1 0")
         listener.process.send_signal(signal.SIGCONT)
@@ -107,7 +84,7 @@ def test_connections_that_end_and_come_back_while_messages_flow_cost_no_message(
             count += 1
             assert listener.line() == image(first + count, size)
     # Shared memory is used again.
-    wait_until(lambda: talker.maps("baton-ring") > 0)
+    until(lambda: talker.maps("baton-ring") > 0)
 
 
 NODELETS = BUILD / "lib" / "libros1_nodelets.so"
@@ -131,40 +108,24 @@ def test_nodelets_of_one_manager_pass_pointers_while_another_process_takes_share
 
 
 def library_of_roscpp():
-    return next(
-        line.split()[2]
-        for line in subprocess.run(
-            ["ldd", BUILD / "bin" / "ros1_ends"], capture_output=True, text=True
-        ).stdout.splitlines()
-        if "libroscpp.so" in line
-    )
+    lines = run("ldd", BUILD / "bin" / "ros1_ends").splitlines()
+    return next(line.split()[2] for line in lines if "libroscpp.so" in line)
 
 
 def other_build(directory):
     """A copy of libroscpp that no list names."""
     library = library_of_roscpp()
     other = directory / library.rsplit("/", 1)[1]
-    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", library, other], check=True)
+    run("objcopy", "--remove-section=.note.gnu.build-id", library, other)
     return other
 
 
-def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
+def test_another_build_of_roscpp_is_used_on_request_alone_and_if_it_passes_the_test_at_the_start(ros, tmp_path):
     other = other_build(tmp_path)
-    listener = ros.listener(LD_LIBRARY_PATH=str(tmp_path))
-    talker = ros.talker()
-    talker.do("subscribers 1")
-    talker.do(f"publish {LARGE} 3 0")
-    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
-    assert listener.end() == 0
-    assert len(listener.errors) == 1
-    assert str(other) in listener.errors[0]
-    assert "not a build that libbaton_roscpp.so was tried with" in listener.errors[0]
+    path, on_request = {"LD_LIBRARY_PATH": str(tmp_path)}, {"BATON_ROS1_TRY": "1"}
+    is_left_alone(ros, path, f"{other}", "not a build that libbaton_roscpp.so was tried with")
 
-
-def test_another_build_that_passes_the_test_at_the_start_is_used_on_request(ros, tmp_path):
-    other_build(tmp_path)
-    settings = {"LD_LIBRARY_PATH": str(tmp_path), "BATON_ROS1_TRY": "1"}
-    listener, talker = ros.listener(**settings), ros.talker(**settings)
+    listener, talker = ros.listener(**path, **on_request), ros.talker(**path, **on_request)
     first = warm(talker, listener)
     before = tcp_bytes(listener)
     talker.do(f"publish {LARGE} 1 0")
@@ -174,22 +135,27 @@ def test_another_build_that_passes_the_test_at_the_start_is_used_on_request(ros,
     for each in (listener, talker):
         assert len(each.errors) == 1 and "passed the test at the start" in each.errors[0]
 
+    function = "_ZN3ros19MessageDeserializer11deserializeEv"
+    call_directly(other, function)
+    is_left_alone(ros, path | on_request, f"fails the test at the start: it does not call {function} by name")
 
-def test_another_build_that_fails_the_test_at_the_start_is_left_alone(ros, tmp_path):
-    call_directly(other_build(tmp_path), "_ZN3ros19MessageDeserializer11deserializeEv")
-    listener, talker = ros.listener(LD_LIBRARY_PATH=str(tmp_path), BATON_ROS1_TRY="1"), ros.talker()
+
+def is_left_alone(ros, settings, *words):
+    """A program with these settings gets its messages, and one line with these words."""
+    listener, talker = ros.listener(**settings), ros.talker()
     talker.do("subscribers 1")
     talker.do(f"publish {LARGE} 3 0")
     assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
     assert listener.end() == 0
     (line,) = listener.errors
-    assert "fails the test at the start: it does not call _ZN3ros19MessageDeserializer11deserializeEv by name" in line
+    assert all(each in line for each in words), line
+    ros.end_programs()
 
 
 def call_directly(library, name):
     """The library's own calls of this function do not ask the dynamic linker any more, as if the compiler had decided so."""
-    table = subprocess.run(["readelf", "-rW", library], capture_output=True, text=True, check=True).stdout
-    offset, info, _, address, *_ = next(line.split() for line in table.splitlines() if name in line)
+    table = run("readelf", "-rW", library).splitlines()
+    offset, info, _, address, *_ = next(line.split() for line in table if name in line)
     entry = struct.pack("<QQq", int(offset, 16), int(info, 16), 0)
     data = library.read_bytes()
     assert data.count(entry) == 1
@@ -205,13 +171,6 @@ def test_a_program_without_ros_notices_nothing(ros):
     assert ros.sockets() == []
 
 
-def test_the_library_needs_no_function_of_roscpp():
-    symbols = subprocess.run(
-        ["nm", "-DC", "--undefined-only", PRELOAD], capture_output=True, text=True, check=True
-    ).stdout
-    assert "ros::" not in symbols
-
-
 def test_the_type_of_the_chunks_has_the_hash_of_its_definition():
     source = (ROOT / "ros1" / "preload" / "src" / "buffers.cpp").read_text()
     definition = re.search(r'"(message baton_ros1/Serialized.*?)"', source)[1].replace("\\n", "\n")
@@ -219,10 +178,10 @@ def test_the_type_of_the_chunks_has_the_hash_of_its_definition():
     assert hashlib.sha256(definition.encode()).digest()[:16] == stated
 
 
-def test_functions_of_roscpp_that_the_library_replaces_lie_at_even_addresses():
+def test_the_library_needs_no_function_of_roscpp_and_those_that_it_replaces_lie_at_even_addresses():
+    assert "ros::" not in run("nm", "-DC", "--undefined-only", PRELOAD)
     # The lowest bit of a pointer to a member function says that the function is virtual (Itanium C++ ABI, 2.3).
-    symbols = subprocess.run(["nm", "--dynamic", "--defined-only", PRELOAD], capture_output=True, text=True, check=True)
-    lines = [line.split() for line in symbols.stdout.splitlines()]
+    lines = [line.split() for line in run("nm", "--dynamic", "--defined-only", PRELOAD).splitlines()]
     functions = {name: int(address, 16) for address, _, name in lines if name.startswith("_ZN3ros")}
     assert len(functions) == 9
     assert [name for name, address in functions.items() if address % 2 != 0] == []

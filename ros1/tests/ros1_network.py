@@ -35,6 +35,14 @@ CROSS = PAIRS[1:]  # one recompiled end, each way
 SUBSCRIBERS = {"recompiled": ["recompiled", "stock"], "stock": ["recompiled"]}  # of each kind of publisher
 
 
+LARGE, SMALL = 1_000_000, 1_000
+
+
+def image(number, size=LARGE, seq=None):
+    """What a listener prints for a talker's image `number`; roscpp numbers from 0."""
+    return f"{number} {number - 1 if seq is None else seq} {size} good"
+
+
 class Program:
     """A running program whose lines can be waited for."""
 

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from api_test import LARGE, SMALL, image, meet, wait_until
-from ros1_network import BUILD, ROOT, tcp_bytes
+from api_test import meet
+from ros1_network import BUILD, LARGE, ROOT, SMALL, image
+from support.waiting import until
 
 TZC = {"BATON_ROS1_MODE": "tzc"}
 LOTROS = {"BATON_ROS1_MODE": "lotros"}
@@ -27,18 +28,6 @@ def handles(listener):
 
 def expected(**counts):
     return dict.fromkeys(["taken", "carried", "overwritten", "held_limit", "refused"], 0) | counts
-
-
-def test_messages_stay_in_shared_memory_and_their_handles_pass_the_socket(ros):
-    listener, talker = ros.api_listener(**TZC), ros.api_talker(**TZC)
-    meet(talker, 1)
-    before = tcp_bytes(listener)
-    sizes = [LARGE, SMALL, 0, 6_220_800] * 5
-    for size in sizes:
-        talker.do(f"publish {size} 1 0")
-    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
-    assert 61 * len(sizes) <= tcp_bytes(listener) - before < LARGE
-    assert handles(listener) == expected(taken=len(sizes))
 
 
 def test_a_subscription_gets_each_message_once_while_publishers_of_the_other_mode_come_and_go(ros):
@@ -158,30 +147,28 @@ def late(ros):
 
 
 @pytest.mark.own_master
-@pytest.mark.parametrize("served", [False, True], ids=["with the bytes", "served by Baton"])
-def test_a_process_without_its_link_of_the_side_topic_gets_the_handles_when_it_comes(late, served):
+def test_a_process_without_its_link_of_the_side_topic_gets_the_handles_when_it_comes(late):
     talker, program = late
-    if served:
-        program.tell("image")
-        assert program.line() == "matched"
-    else:
-        program.tell("end /images")  # of another type
+    program.tell("image")
+    assert program.line() == "matched"
     talker.do("subscribers 0")
     talker.do(f"publish {SMALL} 2 0")
     program.tell("side")
     talker.do("subscribers 1")
     talker.do(f"publish {SMALL} 1 0")
-    assert [program.line() for _ in range(3)] == [f"handle {number} {int(not served)}" for number in (1, 2, 3)]
+    assert [program.line() for _ in range(3)] == [f"handle {number} 0" for number in (1, 2, 3)]
 
 
 @pytest.mark.own_master
-def test_no_more_handles_wait_than_the_queue_has_places(late):
+def test_handles_with_the_bytes_wait_for_the_link_too_and_no_more_than_the_queue_has_places(late):
     talker, program = late
-    program.tell("end /images")
+    program.tell("end /images")  # of another type, so Baton does not serve it
     talker.do("subscribers 0")
     talker.do(f"publish {SMALL} 103 0")
     program.tell("side")
-    assert [program.line() for _ in range(100)] == [f"handle {number} 1" for number in range(4, 104)]
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 1 0")
+    assert [program.line() for _ in range(101)] == [f"handle {number} 1" for number in range(4, 105)]
 
 
 @pytest.mark.own_master
@@ -248,7 +235,7 @@ def test_forged_handles_hurt_nobody(ros, tmp_path):
     stranger.do("subscribers 2")  # the listener and the onlooker
     before = handles(listener)
     stranger.do(f"publish {len(forged)}")
-    wait_until(lambda: sum(handles(listener).values()) == sum(before.values()) + len(forged))
+    until(lambda: sum(handles(listener).values()) == sum(before.values()) + len(forged))
     after = handles(listener)
     assert after["refused"] == before["refused"] + len(forged) - 1
     assert after["carried"] == before["carried"] + 1, (
@@ -260,7 +247,7 @@ def test_forged_handles_hurt_nobody(ros, tmp_path):
     assert handles(listener) == after | {"taken": after["taken"] + 11}
 
 
-def test_a_handle_is_what_genpy_makes_of_its_message():
+def test_a_handle_is_what_genpy_makes_of_its_message_file_which_is_the_definition_in_the_connection_header():
     # The values of ros1/api/src/handle_test.cpp.
     program = f"""
 import sys, genpy, genpy.dynamic, io
@@ -280,17 +267,17 @@ print(kind._md5sum, out.getvalue().hex())
     source = (ROOT / "ros1/api/src/handle_test.cpp").read_text()
     golden = "".join(re.findall(r'^    "([0-9a-f]+)"', source.split("kGolden =")[1].split(";")[0], re.M))
     assert done.stdout.split() == [HANDLE_MD5, golden[8:]]
-
-
-def test_the_definition_in_the_connection_header_is_the_message_file():
     source = (ROOT / "ros1/api/src/handle.cpp").read_text()
     text = source.split("kHandleDefinition =")[1].split(";\n")[0]
     definition = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", "\n")
-    assert definition.split("\n" + "=" * 80)[0] == MESSAGE.read_text()
+    assert definition.split("\n" + "=" * 80)[0] == MESSAGE.read_text(), "what the connection header has"
     assert HANDLE_MD5 in (ROOT / "ros1/api/src/handle.hpp").read_text()
 
 
-def test_another_mode_is_an_error_that_names_the_two(ros):
+def test_another_mode_and_a_thread_of_its_own_in_this_one_are_errors_that_say_why(ros):
+    listener = ros.api_listener(LISTENER_OWN_THREAD="1", **TZC)
+    assert listener.status() != 0
+    assert "own_thread is for mode lotros" in "\n".join(listener.errors)
     talker = ros.api_talker(BATON_ROS1_MODE="shm")
     assert talker.status() != 0
     assert any("BATON_ROS1_MODE is 'shm'; it has to be lotros or tzc" in line for line in talker.errors), talker.errors

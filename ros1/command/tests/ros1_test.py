@@ -22,7 +22,7 @@ from support.waiting import until
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from ros1_network import BUILD, MASTER, PRELOAD, Ros
 
-LARGE, SMALL = 1_000_000, 1_000
+LARGE = 1_000_000
 
 
 @pytest.fixture
@@ -118,19 +118,14 @@ def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
         assert max(map(len, shown.splitlines())) <= int(columns)
 
 
-def test_small_messages_of_a_preloaded_pair_are_said_to_go_by_tcp(network, baton):
-    listener, talker = network.listener(), network.talker()
-    talker.do("subscribers 1")
-    talker.do(f"publish {SMALL} 5 1")
-    words = "TCP, 4 copies: messages have 1.0 KiB on average; those below 64 KiB go by TCP"
-    assert row_that_begins(baton, listener, words)["good"] is True
-
-
-def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(network, baton):
-    own, stock, talker = network.api_listener(), network.listener(), network.api_talker()
-    talker.do("subscribers 2")
-    rows = links(baton, own, stock)
+def test_types_of_baton_have_their_own_queue_or_handles_and_stock_subscribers_do_not(network, baton):
+    own, handles = network.api_listener(), network.api_listener(BATON_ROS1_MODE="tzc")
+    stock, talker = network.listener(), network.api_talker(BATON_ROS1_MODE="tzc")
+    talker.do("subscribers 3")
+    rows = links(baton, own, handles, stock)
+    assert set(rows) == {own.process.pid, handles.process.pid, stock.process.pid}
     assert rows[own.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
+    assert rows[handles.process.pid]["why"].startswith("shared memory, handles by TCP, no copy: ")
     assert rows[stock.process.pid]["why"] == "TCP, 4 copies: only the publisher has types of Baton"
     assert rows[stock.process.pid]["way_out"] == (
         "recompile the subscriber too, or baton::ros1::subscribe() or baton.rospy.create_subscription() in it"
@@ -249,17 +244,6 @@ def test_the_kernel_counts_what_a_connection_carried():
             assert carried <= 12_346, "the connection's beginning counts as a byte"
 
 
-def test_handles_of_mode_tzc_are_their_own_way(network, baton):
-    own = network.api_listener(BATON_ROS1_MODE="tzc")
-    other = network.api_listener()
-    talker = network.api_talker(BATON_ROS1_MODE="tzc")
-    talker.do("subscribers 2")
-    rows = links(baton, own, other)
-    assert set(rows) == {own.process.pid, other.process.pid}
-    assert rows[own.process.pid]["why"].startswith("shared memory, handles by TCP, no copy: ")
-    assert rows[other.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
-
-
 @contextlib.contextmanager
 def made_up_master(state, nodes):
     """A master with this state, whose nodes are at these URIs."""
@@ -363,16 +347,13 @@ def test_what_a_latched_topic_of_ros_1_keeps_is_not_missed_by_its_subscribers():
         assert doctor.judge_past([publisher, subscription], graph) == []
 
 
-def test_an_end_that_lacks_something_hides_the_trace_that_the_other_does_not_leave():
+def test_what_the_ends_lack_is_said_and_nothing_of_the_library_where_it_would_leave_the_link_to_tcp():
     judge = ros1.Judge([], [], 0)
     judge._lacks = {P: ros1._NO_TRACE, S: ("runs without libbaton_roscpp.so", "start it")}
-    assert judge.judge(ros1.ForeignLink("/t", P, S)).why == "the subscriber runs without libbaton_roscpp.so"
+    why = "the subscriber runs without libbaton_roscpp.so"
+    assert judge.judge(ros1.ForeignLink("/t", P, S)).why == why, "the other one leaves no trace because of that"
     judge._lacks[S] = ros1._NO_TRACE
     assert judge.judge(ros1.ForeignLink("/t", P, S)).why.startswith("each end has another build of libroscpp.so")
-
-
-def test_links_that_the_library_would_leave_to_tcp_are_not_told_to_preload_it():
-    judge = ros1.Judge([], [], 0)
     judge._lacks = {P: ros1._NOT_PRELOADED, S: ros1._NOT_PRELOADED}
     small = judge.judge(ros1.ForeignLink("/t", P, S, messages=10, bytes=1000))
     assert (small.good, small.why, small.way_out) == (
@@ -402,6 +383,11 @@ def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
         return way(link, ends, [SimpleNamespace(publisher=ends[0].gid, subscription=ends[1].gid, **numbers)])
 
     assert with_(0, 0).why.startswith("libbaton_roscpp.so at both ends")
+    small = with_(0, 0, replace(link, bytes=10_240))
+    assert (small.why.partition(",")[0], small.good) == (
+        "messages have 1 KiB on average; those below 64 KiB go by TCP",
+        True,
+    )
     assert "4 messages wait" in with_(4, 0).why
     assert "keeps 32 messages" in with_(1, 32).why
     ways = {}

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "ends.hpp"
 #include "pattern.hpp"
 #include "tcp_bytes.hpp"
 
@@ -23,8 +24,7 @@ using baton::msg::sensor_msgs::Image;
 
 namespace {
 
-// ends.cpp's talker with types of Baton: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "drop" ends its
-// publisher. Arguments: topic, queue size, "latch" or "volatile".
+// ends.cpp's talker with types of Baton: ends::talk(); "drop" ends its publisher. Arguments: topic, queue size, "latch" or "volatile".
 int talker(int argc, char** argv) {
   ros::init(argc, argv, "talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 4) return 2;
@@ -36,82 +36,44 @@ int talker(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   std::uint32_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
-    if (word == "subscribers") {  // waits for so many
-      unsigned wanted = 0;
-      words >> wanted;
-      const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-      bool is_late = false;
-      while (publisher.getNumSubscribers() != wanted) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        if (is_late || std::chrono::steady_clock::now() < late) continue;
-        is_late = true;
-        const auto all = publisher.subscribers();
-        std::cerr << "subscribers: " << all.own << " own, " << all.handles << " by handle, " << all.serialized
-                  << " serialized" << std::endl;
-      }
-    } else if (word == "publish") {
-      std::size_t bytes = 0, count = 0, period_ms = 0;
-      words >> bytes >> count >> period_ms;
-      for (std::size_t i = 0; i < count; ++i) {
-        auto image = publisher.loan();
-        image->header.frame_id = "camera";
-        image->width = ++number;
-        image->header.stamp = ros::Time(number, 0);
-        image->height = 1;
-        image->encoding = "mono8";
-        image->data.resize_for_overwrite(bytes);
-        pattern::fill(image->data, number);
-        publisher.publish(std::move(image));
-        if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
-      }
-    } else if (word == "serialized") {  // how many subscribers get messages of roscpp
-      std::cout << "serialized " << publisher.subscribers().serialized << std::endl;
+  const auto publish = [&](std::size_t bytes) {
+    auto image = publisher.loan();
+    ends::fill(*image, ++number, bytes);
+    image->header.stamp = ros::Time(number, 0);
+    publisher.publish(std::move(image));
+  };
+  const auto other = [&](const std::string& word, std::istringstream&) {
+    if (word == "serialized") {  // how many subscribers get messages of roscpp
+      ends::say("serialized " + std::to_string(publisher.subscribers().serialized));
     } else if (word == "writer") {  // its id in Baton, which every process of the domain can see
-      std::cout << "writer ";
-      for (const std::uint8_t byte : publisher.own().gid()) {
-        std::cout << std::hex << (byte >> 4) << (byte & 15) << std::dec;
-      }
-      std::cout << std::endl;
+      std::ostringstream digits;
+      for (const std::uint8_t byte : publisher.own().gid()) digits << std::hex << (byte >> 4) << (byte & 15);
+      ends::say("writer " + digits.str());
     } else if (word == "drop") {
       publisher.shutdown();
     } else {
-      return 3;
+      return ends::Answer::kUnknown;
     }
-    std::cout << "done " << line << std::endl;
-  }
-  return 0;
+    return ends::Answer::kDone;
+  };
+  return ends::talk([&] { return publisher.getNumSubscribers(); }, publish, other);
 }
 
-// ends.cpp's listener with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages to
-// keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. With
-// LISTENER_OWN_THREAD set callbacks run in the subscription's own thread, and nothing spins but the line "spin" of its input. The callback
-// of the image with the number LISTENER_LAST ends the subscription. From the line "hold" on a callback that has printed goes on only after
-// the line "release". On the line "tcp" it prints the bytes that its TCP connections received, on "handles" its HandleCounters; "shutdown"
-// ends ROS, its input's end ends it.
+// ends.cpp's listener with types of Baton: an ends::Images. Arguments: topic, queue size, how many messages to keep for ever, milliseconds
+// that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. With LISTENER_OWN_THREAD set callbacks run in the
+// subscription's own thread, and nothing spins but the line "spin" of its input. The callback of the image with the number LISTENER_LAST
+// ends the subscription. On the line "stock" it gets a stock subscription, on "handles" it prints its HandleCounters; "shutdown" ends ROS,
+// its input's end ends it.
 int listener(int argc, char** argv) {
   ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 5) return 2;
-  const std::size_t keep = std::stoul(argv[3]);
-  const auto pause = std::chrono::milliseconds(std::stoul(argv[4]));
-  std::mutex mutex;
-  std::vector<Image::ConstPtr> kept;
-  std::atomic<bool> holds{false};
+  ends::Images<Image::ConstPtr> images(argv[3], argv[4]);
   const bool own_thread = std::getenv("LISTENER_OWN_THREAD") != nullptr;
   const char* const last = std::getenv("LISTENER_LAST");
   baton::ros1::Subscriber<Image> subscriber;
   const auto callback = [&](const Image::ConstPtr& image) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    std::cout << image->width << ' ' << image->header.seq << ' ' << image->data.size() << ' '
-              << (image->header.frame_id == "camera" && pattern::matches(image->data, image->width) ? "good" : "bad")
-              << std::endl;
-    if (kept.size() < keep) kept.push_back(image);
+    images.take(image);
     if (last != nullptr && image->width == std::stoul(last)) subscriber.shutdown();
-    std::this_thread::sleep_for(pause);
-    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   ros::NodeHandle node;
   baton::ros1::SubscribeOptions options;
@@ -123,30 +85,25 @@ int listener(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   if (!own_thread) spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
-    if (line == "hold") holds = true;
-    if (line == "release") holds = false;
     if (line == "spin") ros::spinOnce();
     if (line == "shutdown") ros::shutdown();
-    const std::lock_guard<std::mutex> lock(mutex);
     if (line == "stock") {  // one more subscription of this process, which Baton does not serve
       stock = node.subscribe<sensor_msgs::Image>(
           argv[1], 100,
           boost::function<void(const sensor_msgs::ImageConstPtr&)>(
-              [](const sensor_msgs::ImageConstPtr& image) { std::cout << "stock " << image->width << std::endl; }));
+              [](const sensor_msgs::ImageConstPtr& image) { ends::say("stock " + std::to_string(image->width)); }));
     }
     if (line == "handles") {
       const baton::ros1::HandleCounters of = subscriber.handles();
-      std::cout << "handles taken " << of.taken << " carried " << of.carried << " overwritten " << of.overwritten
-                << " held_limit " << of.held_limit << " refused " << of.refused << std::endl;
+      std::ostringstream counts;
+      counts << "handles taken " << of.taken << " carried " << of.carried << " overwritten " << of.overwritten
+             << " held_limit " << of.held_limit << " refused " << of.refused;
+      ends::say(counts.str());
     }
-    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-    if (line == "spin" || line == "shutdown" || line == "hold") std::cout << "done " << line << std::endl;
+    images.obey(line);
+    if (line == "spin" || line == "shutdown") ends::say("done " + line);
   }
-  const std::lock_guard<std::mutex> lock(mutex);
-  for (const auto& image : kept) {
-    if (!pattern::matches(image->data, image->width)) return 4;
-  }
-  return 0;
+  return images.end();
 }
 
 // Types of Baton in a program that calls ros::spinOnce(): on each line of its input once, and then prints how many images came. Argument:

@@ -55,7 +55,7 @@ int talker(int argc, char** argv) {
         if (form == "const_pointer") publisher.publish(cv_bridge::CvImageConstPtr(image));
       }
     } else if (word == "counts") {
-      std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
+      payload::say_counts();
       continue;
     }
     std::cout << "done " << line << std::endl;
@@ -104,8 +104,7 @@ int listener(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
-    if (line != "counts") continue;
-    std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
+    if (line == "counts") payload::say_counts();
   }
   spinner.stop();
   subscriber.shutdown();

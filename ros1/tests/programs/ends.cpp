@@ -16,10 +16,12 @@
 #include <thread>
 #include <vector>
 
+#include "ends.hpp"
 #include "pattern.hpp"
-#include "tcp_bytes.hpp"
 
 namespace {
+
+using ends::Answer;
 
 sensor_msgs::ImagePtr image_of(std::uint32_t number, std::size_t bytes) {
   const sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
@@ -31,7 +33,7 @@ sensor_msgs::ImagePtr image_of(std::uint32_t number, std::size_t bytes) {
   return image;
 }
 
-// An ordinary roscpp program: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "reuse BYTES COUNT"
+// An ordinary roscpp program: publishes numbered images as ends::talk() does; on the line "reuse BYTES COUNT" of its input it
 // does so with one message, which it changes as soon as it is published; "greet" publishes one as soon as a subscriber is counted;
 // "welcome TOPIC" publishes one there for each subscriber that comes; "introduce TOPIC BYTES latch|volatile" publishes three there to each
 // subscriber that comes alone; "announce BYTES" publishes one there to all; "drop" ends its publisher. Arguments: topic, queue size,
@@ -47,29 +49,8 @@ int talker(int argc, char** argv) {
   spinner.start();
   std::uint32_t number = 0;
   std::atomic<std::uint32_t> introduced{0};
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
-    if (word == "subscribers") {  // waits for so many
-      unsigned wanted = 0;
-      words >> wanted;
-      while (publisher.getNumSubscribers() != wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    } else if (word == "publish") {
-      std::size_t bytes = 0, count = 0, period_ms = 0;
-      words >> bytes >> count >> period_ms;
-      for (std::size_t i = 0; i < count; ++i) {
-        sensor_msgs::Image image;
-        image.header.frame_id = "camera";
-        image.width = ++number;
-        image.height = 1;
-        image.encoding = "mono8";
-        image.data.resize(bytes);
-        pattern::fill(image.data, number);
-        publisher.publish(image);
-        if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
-      }
-    } else if (word == "reuse") {
+  const auto other = [&](const std::string& word, std::istringstream& words) {
+    if (word == "reuse") {
       std::size_t bytes = 0, count = 0;
       words >> bytes >> count;
       sensor_msgs::Image image;
@@ -113,55 +94,37 @@ int talker(int argc, char** argv) {
     } else if (word == "drop") {
       publisher.shutdown();
     } else {
-      return 3;
+      return Answer::kUnknown;
     }
-    std::cout << "done " << line << std::endl;
-  }
-  return 0;
+    return Answer::kDone;
+  };
+  return ends::talk([&] { return publisher.getNumSubscribers(); },
+                    [&](std::size_t bytes) {
+                      sensor_msgs::Image image;
+                      ends::fill(image, ++number, bytes);
+                      publisher.publish(image);
+                    },
+                    other);
 }
 
-// A stock roscpp program: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages to keep for
-// ever, milliseconds that each callback takes. On the line "tcp" of its input it prints the bytes that its TCP connections received; from
-// the line "hold" on a callback that has printed goes on only after "release". Its input's end ends it.
+// A stock roscpp program: an ends::Images. Arguments: topic, queue size, how many messages to keep for ever, milliseconds that each callback
+// takes. Its input's end ends it.
 int listener(int argc, char** argv) {
   ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 5) return 2;
-  const std::size_t keep = std::stoul(argv[3]);
-  const auto pause = std::chrono::milliseconds(std::stoul(argv[4]));
-  std::mutex mutex;
-  std::vector<sensor_msgs::ImageConstPtr> kept;
-  std::atomic<bool> holds{false};
+  ends::Images<sensor_msgs::ImageConstPtr> images(argv[3], argv[4]);
   const boost::function<void(const sensor_msgs::ImageConstPtr&)> callback =
-      [&](const sensor_msgs::ImageConstPtr& image) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        std::cout << image->width << ' ' << image->header.seq << ' ' << image->data.size() << ' '
-                  << (image->header.frame_id == "camera" && pattern::matches(image->data, image->width) ? "good"
-                                                                                                        : "bad")
-                  << std::endl;
-        if (kept.size() < keep) kept.push_back(image);
-        std::this_thread::sleep_for(pause);
-        while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      };
+      [&](const sensor_msgs::ImageConstPtr& image) { images.take(image); };
   ros::NodeHandle node;
   const ros::Subscriber subscriber = node.subscribe<sensor_msgs::Image>(argv[1], std::stoul(argv[2]), callback);
   ros::AsyncSpinner spinner(1);
   spinner.start();
-  for (std::string line; std::getline(std::cin, line);) {
-    if (line == "hold") holds = true;
-    if (line == "release") holds = false;
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (line == "hold") std::cout << "done hold" << std::endl;
-    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-  }
-  const std::lock_guard<std::mutex> lock(mutex);
-  for (const auto& image : kept) {
-    if (!pattern::matches(image->data, image->width)) return 4;
-  }
-  return 0;
+  for (std::string line; std::getline(std::cin, line);) images.obey(line);
+  return images.end();
 }
 
 // An ordinary roscpp program, compiled as it is and recompiled, with any number of subscriptions of a latched topic. Argument: topic.
-// Lines of its input: "advertise"; "publish", the next number; "subscribe", one subscription more; "meet", waits for two subscribing
+// Lines of its input: "advertise"; "publish", the next number; "subscribe", one subscription more; "meet N", waits for so many subscribing
 // processes; "numbers N", waits until the newest number of each subscription is N, and prints what each has got, as "1 2|2".
 int latecomers(int argc, char** argv) {
   ros::init(argc, argv, "latecomers", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
@@ -184,8 +147,8 @@ int latecomers(int argc, char** argv) {
       const boost::function<void(const sensor_msgs::ImageConstPtr&)> on_image =
           [&own](const sensor_msgs::ImageConstPtr& image) { own.push_back(image->height); };
       subscribers.push_back(node.subscribe(argv[1], 4, on_image));
-    } else if (line == "meet") {
-      while (publisher.getNumSubscribers() < 2) ros::WallDuration(0.01).sleep();
+    } else if (line.rfind("meet ", 0) == 0) {
+      while (publisher.getNumSubscribers() < std::stoul(line.substr(5))) ros::WallDuration(0.01).sleep();
     } else {
       const std::size_t wanted = std::stoul(line.substr(line.find(' ')));
       const auto waits = [&] {

@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "ends.hpp"
 #include "pattern.hpp"
 #include "payload_counter.hpp"
-#include "tcp_bytes.hpp"
 
 namespace {
 
@@ -28,7 +28,6 @@ int talker(int argc, char** argv) {
   if (argc != 4) return 2;
   ros::NodeHandle node;
   image_transport::ImageTransport transport(node);
-  std::mutex output;
   // Every ordering is sequentially consistent: the numbers are looked at together.
   std::atomic<unsigned> came{0}, went{0}, seen{0};
   std::mutex one_callback;  // with it what is seen last is the newest
@@ -47,73 +46,40 @@ int talker(int argc, char** argv) {
   ros::AsyncSpinner spinner(2);
   spinner.start();
   std::uint32_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
-    if (word == "subscribers") {  // waits for so many
-      unsigned wanted = 0;
-      words >> wanted;
-      while (publisher.getNumSubscribers() != wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    } else if (word == "publish") {
-      std::size_t bytes = 0, count = 0, period_ms = 0;
-      words >> bytes >> count >> period_ms;
-      for (std::size_t i = 0; i < count; ++i) {
-        sensor_msgs::Image image;
-        image.header.frame_id = "camera";
-        image.width = ++number;
-        image.height = 1;
-        image.encoding = "mono8";
-        image.data.resize(bytes);
-        pattern::fill(image.data, number);
-        publisher.publish(image);
-        if (period_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(period_ms));
-      }
-    } else if (word == "status") {
-      const std::lock_guard<std::mutex> lock(output);
-      std::cout << "status " << came << ' ' << went << ' ' << publisher.getNumSubscribers() << ' ' << seen << std::endl;
-      continue;
-    } else if (word == "look") {
+  const auto publish = [&](std::size_t bytes) {
+    sensor_msgs::Image image;
+    ends::fill(image, ++number, bytes);
+    publisher.publish(image);
+  };
+  const auto other = [&](const std::string& word, std::istringstream&) {
+    if (word == "status") {
+      std::ostringstream line;
+      line << "status " << came << ' ' << went << ' ' << publisher.getNumSubscribers() << ' ' << seen;
+      ends::say(line.str());
+      return ends::Answer::kSaid;
+    }
+    if (word == "look") {
       const boost::function<void(const sensor_msgs::ImageConstPtr&)> callback =
-          [&output](const sensor_msgs::ImageConstPtr& image) {
-            const std::lock_guard<std::mutex> lock(output);
-            std::cout << "own " << image->width << std::endl;
-          };
+          [](const sensor_msgs::ImageConstPtr& image) { ends::say("own " + std::to_string(image->width)); };
       own = transport.subscribe(argv[1], 100, callback, ros::VoidPtr(), image_transport::TransportHints("baton"));
     } else if (word == "drop") {
       publisher.shutdown();
     } else {
-      return 3;
+      return ends::Answer::kUnknown;
     }
-    const std::lock_guard<std::mutex> lock(output);
-    std::cout << "done " << line << std::endl;
-  }
-  return 0;
+    return ends::Answer::kDone;
+  };
+  return ends::talk([&] { return publisher.getNumSubscribers(); }, publish, other);
 }
 
-// ends.cpp's listener with image_transport: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: base topic, transport, queue size, how
-// many images to keep for ever, milliseconds that each callback takes. Lines of its input: "tcp" prints the bytes that its TCP connections
-// received; "publishers" prints how many it has; "drop" ends its subscription; from "hold" on a callback that has printed goes on only
-// after "release".
+// ends.cpp's listener with image_transport: an ends::Images. Arguments: base topic, transport, queue size, how many images to keep for ever,
+// milliseconds that each callback takes. Lines of its input: "publishers" prints how many it has; "drop" ends its subscription.
 int listener(int argc, char** argv) {
   ros::init(argc, argv, "listener", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 6) return 2;
-  const std::size_t keep = std::stoul(argv[4]);
-  const auto pause = std::chrono::milliseconds(std::stoul(argv[5]));
-  std::mutex mutex;
-  std::vector<sensor_msgs::ImageConstPtr> kept;
-  std::atomic<bool> holds{false};
+  ends::Images<sensor_msgs::ImageConstPtr> images(argv[4], argv[5]);
   const boost::function<void(const sensor_msgs::ImageConstPtr&)> callback =
-      [&](const sensor_msgs::ImageConstPtr& image) {
-        const std::lock_guard<std::mutex> lock(mutex);
-        std::cout << image->width << ' ' << image->header.seq << ' ' << image->data.size() << ' '
-                  << (image->header.frame_id == "camera" && pattern::matches(image->data, image->width) ? "good"
-                                                                                                        : "bad")
-                  << std::endl;
-        if (kept.size() < keep) kept.push_back(image);
-        std::this_thread::sleep_for(pause);
-        while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      };
+      [&](const sensor_msgs::ImageConstPtr& image) { images.take(image); };
   ros::NodeHandle node;
   image_transport::ImageTransport transport(node);
   image_transport::Subscriber subscriber =
@@ -122,23 +88,16 @@ int listener(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
-    if (line == "hold") holds = true;
-    if (line == "release") holds = false;
+    images.obey(line);
     if (line == "drop") subscriber.shutdown();
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-    if (line == "hold") std::cout << "done " << line << std::endl;
-    if (line == "publishers") std::cout << "publishers " << subscriber.getNumPublishers() << std::endl;
+    if (line == "publishers") ends::say("publishers " + std::to_string(subscriber.getNumPublishers()));
   }
   spinner.stop();
-  for (const auto& image : kept) {
-    if (!pattern::matches(image->data, image->width)) return 4;
-  }
-  return 0;
+  return images.end();
 }
 
 // An ordinary program of image_transport, compiled as it is and recompiled: publishes numbered images and their calibrations by pointer.
-// Lines of its input: "subscribers N" waits for so many, "publish BYTES COUNT", "counts" (payload_counter.hpp). Argument: base topic.
+// ends::talk(), and on the line "counts" of its input payload_counter.hpp. Argument: base topic.
 int camera_talker(int argc, char** argv) {
   ros::init(argc, argv, "camera_talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 2) return 2;
@@ -148,36 +107,21 @@ int camera_talker(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   std::uint32_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
-    if (word == "subscribers") {
-      unsigned wanted = 0;
-      words >> wanted;
-      while (publisher.getNumSubscribers() < wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    } else if (word == "publish") {
-      std::size_t bytes = 0, count = 0;
-      words >> bytes >> count;
-      for (std::size_t i = 0; i < count; ++i) {
-        sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
-        sensor_msgs::CameraInfoPtr info = boost::make_shared<sensor_msgs::CameraInfo>();
-        image->header.stamp = info->header.stamp = ros::Time::now();
-        image->header.frame_id = info->header.frame_id = "camera";
-        image->width = info->width = ++number;
-        image->height = 1;
-        image->encoding = "mono8";
-        image->data.resize(bytes);
-        pattern::fill(image->data, number);
-        publisher.publish(image, info);
-      }
-    } else if (word == "counts") {
-      std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
-      continue;
-    }
-    std::cout << "done " << line << std::endl;
-  }
-  return 0;
+  const auto publish = [&](std::size_t bytes) {
+    sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
+    sensor_msgs::CameraInfoPtr info = boost::make_shared<sensor_msgs::CameraInfo>();
+    ends::fill(*image, ++number, bytes);
+    image->header.stamp = info->header.stamp = ros::Time::now();
+    info->header.frame_id = "camera";
+    info->width = number;
+    publisher.publish(image, info);
+  };
+  const auto other = [](const std::string& word, std::istringstream&) {
+    if (word != "counts") return ends::Answer::kUnknown;
+    payload::say_counts();
+    return ends::Answer::kSaid;
+  };
+  return ends::talk([&] { return publisher.getNumSubscribers(); }, publish, other);
 }
 
 void on_image(const sensor_msgs::ImageConstPtr& image, const sensor_msgs::CameraInfoConstPtr& info) {
@@ -199,9 +143,8 @@ int camera_listener(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
-    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-    if (line != "counts") continue;
-    std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
+    if (line == "tcp") ends::say("tcp " + std::to_string(tcp_bytes()));
+    if (line == "counts") payload::say_counts();
   }
   return 0;
 }

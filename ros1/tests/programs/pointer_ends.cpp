@@ -13,20 +13,15 @@
 #include <string>
 #include <thread>
 
+#include "ends.hpp"
 #include "pattern.hpp"
 #include "payload_counter.hpp"
-#include "tcp_bytes.hpp"
 
 namespace {
 
 void fill(sensor_msgs::Image& image, std::uint32_t number, std::size_t bytes) {
   image.header.stamp = ros::Time::now();
-  image.header.frame_id = "camera";
-  image.width = number;
-  image.height = 1;
-  image.encoding = "mono8";
-  image.data.resize(bytes);
-  pattern::fill(image.data, number);
+  ends::fill(image, number, bytes);
 }
 
 // An ordinary roscpp program, compiled as it is and recompiled: publishes numbered images by pointer. Lines of its input: "subscribers N"
@@ -84,7 +79,7 @@ int talker(int argc, char** argv) {
         }
       }
     } else if (word == "counts") {
-      std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
+      payload::say_counts();
       continue;
     }
     std::cout << "done " << line << std::endl;
@@ -109,9 +104,8 @@ int listener(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
-    if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-    if (line != "counts") continue;
-    std::cout << "counts " << payload::copies << ' ' << payload::allocations << std::endl;
+    if (line == "tcp") ends::say("tcp " + std::to_string(tcp_bytes()));
+    if (line == "counts") payload::say_counts();
   }
   return 0;
 }

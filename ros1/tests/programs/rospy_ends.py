@@ -137,7 +137,7 @@ def meet_again_and_again(topic):
             numbers.append([])
             subscriptions.append(subscriber_of(topic, lambda image, own=numbers[-1]: own.append(image.height), 4))
         elif word == "meet":
-            while publisher.get_num_connections() < 2:
+            while publisher.get_num_connections() < int(rest[0]):
                 time.sleep(0.01)
         else:
             while any(each[-1:] != [int(rest[0])] for each in numbers):

@@ -79,20 +79,6 @@ def test_a_message_of_a_standard_set_without_a_header_of_ros_is_left_out(tmp_pat
         outputs(source, Wanted(types=["std_msgs/Header"]), recompiled=[tmp_path])
 
 
-def test_a_header_that_gencpp_did_not_make_is_an_error(tmp_path):
-    path = header_of(tmp_path)
-    path.write_text("struct Level {};\n")
-    with pytest.raises(InterfaceError, match="is not a header of gencpp"):
-        read_ros1_header("my_msgs/Level", [tmp_path])
-
-
-def test_a_header_with_other_fields_is_an_error(tmp_path):
-    path = header_of(tmp_path, field="int32 level")
-    with pytest.raises(InterfaceError, match="has other fields than my_msgs/Level here") as caught:
-        outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
-    assert str(path) in str(caught.value)
-
-
 def test_the_header_in_its_place_has_ros_names_types_and_sum(tmp_path):
     header_of(tmp_path)
     source = universe(tmp_path)
@@ -166,12 +152,20 @@ def test_a_service_gets_a_header_in_its_place_if_a_message_is_inside(tmp_path):
     assert tmp_path / "my_msgs" / "SetLevel.h" in source.inputs
 
 
-def test_a_service_without_its_request_is_an_error(tmp_path):
+def test_headers_that_cannot_be_replaced_are_errors_that_name_them(tmp_path):
+    path = header_of(tmp_path, field="int32 level")
+    source = universe(tmp_path)
+    with pytest.raises(InterfaceError, match="has other fields than my_msgs/Level here") as caught:
+        outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
+    assert str(path) in str(caught.value)
     header_of(tmp_path)
     service_of(tmp_path, "SetLevel", "my_msgs/Level level", "bool done")
     (tmp_path / "my_msgs" / "SetLevelRequest.h").unlink()
     with pytest.raises(InterfaceError, match="is a service of gencpp whose request or response is missing"):
-        outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
+        outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path])
+    path.write_text("struct Level {};\n")
+    with pytest.raises(InterfaceError, match="is not a header of gencpp"):
+        read_ros1_header("my_msgs/Level", [tmp_path])
 
 
 def test_a_package_of_services_alone_has_no_header_of_a_message(tmp_path):

@@ -225,6 +225,8 @@ ESCAPES: dict[str, tuple[str, str]] = {
     "comma": ("", "(++total, m).height = {n};"),
     "result_of_function": ("", "same(m).height = {n};"),
     "result_of_assignment": ("", "(m.height = 1) = {n};"),
+    "reference_to_assigned": ("auto& height = (m.height = 1);", "height = {n};"),
+    "reference_behind_comma": ("auto& height = (++total, m.height);", "height = {n};"),
     "pointer_in_if": ("", "if (T* pointer = &m) pointer->height = {n};"),
     "pointer_in_for": ("", "for (T* pointer = &m; pointer != nullptr; pointer = nullptr) pointer->height = {n};"),
     "pointer_in_list": ("", "for (T* pointer : {{&m}}) pointer->height = {n};"),

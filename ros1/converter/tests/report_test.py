@@ -162,16 +162,6 @@ def test_what_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
     says("is no compilation database")
 
 
-def test_one_database_per_package_is_read_together(tmp_path: Path) -> None:
-    for package in ("one", "two"):
-        (tmp_path / "src" / package).mkdir(parents=True)
-        source = tmp_path / "src" / package / f"{package}.cpp"
-        source.write_text("int x;\n")
-        (tmp_path / "build").mkdir(exist_ok=True)
-        database(tmp_path / "build" / package, [source])
-    assert "2 files analysed" in report(tmp_path / "src", "-p", tmp_path / "build").output
-
-
 def test_without_libclang_the_verb_says_how_to_install_it(tmp_path: Path) -> None:
     (tmp_path / "a.cpp").write_text("int a;\n")
     database(tmp_path, [tmp_path / "a.cpp"])
@@ -185,14 +175,11 @@ def test_without_libclang_the_verb_says_how_to_install_it(tmp_path: Path) -> Non
     )
     assert ran.returncode == 1
     assert f"`make setup` in {HERE.parents[2]}" in ran.stdout and "Traceback" not in ran.stderr
-
-
-def test_an_installed_verb_without_libclang_names_the_packages() -> None:
-    program = (
+    installed = (
         "import pathlib, sys; sys.modules['clang'] = None; pathlib.Path.is_file = lambda path: False\n"
         "from baton_converter.parser import INSTALL; print(INSTALL)"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", installed], capture_output=True, text=True, timeout=60, check=True)
     assert "pip install 'baton-ipc[migrate]'" in ran.stdout and "python3-clang-14" in ran.stdout
 
 
@@ -279,12 +266,19 @@ def test_a_database_above_the_tree_is_found(nested: Path, monkeypatch: pytest.Mo
         assert "no compile command" not in said.output
 
 
-def test_a_database_above_the_tree_of_another_project_is_passed_over(nested: Path) -> None:
+def test_a_database_above_the_tree_of_another_project_is_passed_over_and_those_of_packages_are_read_together(
+    nested: Path,
+) -> None:
     other = nested / "src" / "other"
     other.mkdir()
     (other / "b.cpp").write_text("void f();\n")
     said = report(other)
     assert said.exit_code == 0 and "messages not analysed: There is no compile_commands.json above" in said.output
+    (nested / "build").mkdir()
+    for package in ("other", "package"):
+        database(nested / "build" / package, list((nested / "src" / package).glob("*.cpp")), "-std=c++17")
+    said = report(nested / "src", "-p", nested / "build")
+    assert "\n3 files analysed, 0 sources not analysed" in said.output, "both sources, and a header"
 
 
 def test_what_is_assigned_twice_on_a_line_is_told_from_turns_of_a_loop(nested: Path) -> None:

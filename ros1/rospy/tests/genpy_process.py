@@ -86,6 +86,16 @@ def held(message):
     return [type(getattr(message, name)) for name in message.__slots__]
 
 
+def numpy_arrays_stay():
+    """Those of a class of rospy's numpy_msg."""
+    from rospy.numpy_msg import numpy_msg
+
+    scan = genpy.dynamic.generate_dynamic("t/Scan", "float32[] ranges")["t/Scan"]
+    data = wire(scan(ranges=[1, 2]))
+    assert not baton.rospy.accelerate_class(numpy_msg(scan)) and baton.rospy.accelerate_class(scan)
+    assert type(numpy_msg(scan)().deserialize(data).ranges).__name__ == "ndarray"
+
+
 def main():
     for _ in range(50):
         baton.rospy.decelerate()
@@ -131,6 +141,7 @@ def main():
         except TypeError:
             continue
         raise AssertionError("two times were added, or a time compared with a duration")
+    numpy_arrays_stay()
     print("genpy")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real rospy (Debian: python3-rospy, python3-rosmaster), an unmodified program: stock and accelerated ends understand each other."""
+"""`baton ros1 run` with an unmodified program of real rospy (Debian: python3-rospy, python3-rosmaster). ros1/tests/conformance_test.py has
+accelerated programs beside every other kind."""
 
 import os
 import subprocess
@@ -55,70 +56,29 @@ else:
 """
 
 
-@pytest.fixture
-def ros(tmp_path):
-    """run(role, how) starts a process of a ROS 1 network of its own: as it is, by baton_accelerate, or by `baton ros1 run`."""
+@pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")
+def test_programs_that_the_command_starts_are_accelerated_and_talk_to_stock_ones(tmp_path):
+    if not (BUILD == ROOT / "build/ros1" and (BUILD / "lib/libbaton_roscpp.so").exists()):
+        pytest.skip("the command starts programs with the build of make build-ros1, which this one is not")
     (tmp_path / "numpy").symlink_to(Path(numpy.__file__).parent)  # alone: .venv has nothing else for this Python
     libraries = Path(numpy.__file__).parents[1] / "numpy.libs"
     if libraries.exists():
         (tmp_path / "numpy.libs").symlink_to(libraries)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(tmp_path)]),
-        "ROS_IP": "127.0.0.1",
-        "ROS_LOG_DIR": str(tmp_path),
-        "ROS_HOME": str(tmp_path),
-    }
+    environment = {**os.environ, "ROS_IP": "127.0.0.1", "ROS_LOG_DIR": str(tmp_path), "ROS_HOME": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(PACKAGE), str(tmp_path)])
     if subprocess.run([PYTHON, "-c", PROBE], env=environment, capture_output=True).returncode:
         pytest.skip("needs rospy for this Python: apt-get install python3-rospy python3-rosmaster")
+    environment["PYTHONPATH"] = str(tmp_path)  # the command itself says where Baton's packages are
     (tmp_path / "talk.py").write_text(TALK)
     with Ports(1) as (port,), Programs(environment, stderr=PIPE) as programs:
         environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
         devnull = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         wait_for_server(programs.start([PYTHON, MASTER, "--core", "-p", port], **devnull), port)
-
-        def run(role, how="stock"):
-            words = {
-                "stock": [PYTHON],
-                "accelerated": [PYTHON, "-m", "baton_accelerate", "rospy"],
-                "run": [sys.executable, "-m", "baton_cli", "ros1", "run", PYTHON],
-            }[how]
-            # The command itself says where Baton's packages are.
-            more = {"env": {**environment, "PYTHONPATH": str(tmp_path)}} if how == "run" else {}
-            return programs.start([*words, tmp_path / "talk.py", role], **more)
-
-        yield run
-
-
-@pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")
-@pytest.mark.parametrize("how", ["stock", "accelerated", "run"])
-def test_stock_and_accelerated_rospy_talk(ros, how):
-    if how == "run" and not (BUILD == ROOT / "build/ros1" and (BUILD / "lib/libbaton_roscpp.so").exists()):
-        pytest.skip("the command starts programs with the build of make build-ros1, which this one is not")
-    listeners = {
-        which: ros(f"listener_{which}", which) for which in ("stock", "accelerated" if how == "stock" else how)
-    }
-    talker = ros("talker", how)
-    for which, listener in listeners.items():
-        out, errors = listener.communicate(timeout=240)
-        assert out == f"{which != 'stock'} map part 299 (299.0, 0.5)\n", errors
-    talker.says(f"{how != 'stock'}")
-
-
-NUMPY = """
-import io
-import baton.rospy
-import genpy.dynamic
-from rospy.numpy_msg import numpy_msg
-Scan = genpy.dynamic.generate_dynamic('t/Scan', 'float32[] ranges')['t/Scan']
-wire = io.BytesIO()
-Scan(ranges=[1, 2]).serialize(wire)
-print(baton.rospy.accelerate_class(numpy_msg(Scan)), baton.rospy.accelerate_class(Scan))
-print(type(numpy_msg(Scan)().deserialize(wire.getvalue()).ranges).__name__)
-"""
-
-
-def test_a_class_of_numpy_msg_keeps_its_arrays(ros, tmp_path):
-    (tmp_path / "talk.py").write_text(NUMPY)
-    out, errors = ros("none").communicate(timeout=240)
-    assert out == "False True\nndarray\n", errors
+        command = [sys.executable, "-m", "baton_cli", "ros1", "run", PYTHON]
+        words = {False: [PYTHON], True: command}
+        listeners = {by: programs.start([*words[by], tmp_path / "talk.py", f"listener_{by}"]) for by in words}
+        talker = programs.start([*command, tmp_path / "talk.py", "talker"])
+        for by_the_command, listener in listeners.items():
+            out, errors = listener.communicate(timeout=240)
+            assert out == f"{by_the_command} map part 299 (299.0, 0.5)\n", errors
+        talker.says("True")

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages on the stack: `// rewritten` and `// stays` stand in the lines that publish.
+// Messages on the stack: `// rewritten` and `// stays` stand in the lines that publish. ../escapes.py has the ways to change one of them afterwards;
+// the rest is below.
 #include <array>
 
 #include "tiny_ros.hpp"
 
 ros::Publisher publisher;
-std::vector<sensor_msgs::Image*> given_away;
-
-void keep(sensor_msgs::Image& img) { given_away.push_back(&img); }
-void change_kept() {
-  for (auto* img : given_away) img->height += 100;
-  given_away.clear();
-}
 unsigned look(const sensor_msgs::Image& img) { return img.height; }
 
 void filled_and_published() {
@@ -64,13 +58,6 @@ void published_by_another_name() {
   publisher.publish(same);  // stays
 }
 
-void changed_after_publish() {
-  sensor_msgs::Image img;
-  img.height = 1;
-  publisher.publish(img);  // stays
-  img.height = 2;
-}
-
 void changed_in_the_next_turn() {
   sensor_msgs::Image img;
   for (int i = 0; i < 3; ++i) {
@@ -86,108 +73,10 @@ void perhaps_published_then_changed(bool now) {
   publisher.publish(img);
 }
 
-void changed_through_a_reference() {
-  sensor_msgs::Image img;
-  auto& data = img.data;
-  publisher.publish(img);  // stays
-  data.push_back(9);
-}
-
-void changed_through_a_pointer() {
-  sensor_msgs::Image img;
-  img.data.resize(2);
-  uint8_t* first = &img.data[0];
-  publisher.publish(img);  // stays
-  *first = 9;
-}
-
-void changed_through_an_iterator() {
-  sensor_msgs::Image img;
-  img.data.resize(3);
-  auto last = img.data.begin() + 2;
-  publisher.publish(img);  // stays
-  *last = 9;
-}
-
-void changed_by_a_function_that_kept_it() {
-  sensor_msgs::Image img;
-  keep(img);
-  publisher.publish(img);  // stays
-  change_kept();
-}
-
-void changed_by_a_lambda() {
-  sensor_msgs::Image img;
-  auto change = [&] { img.height = 9; };
-  publisher.publish(img);  // stays
-  change();
-}
-
-void changed_by_a_bound_function() {
-  sensor_msgs::Image img;
-  std::function<void()> change = std::bind([](sensor_msgs::Image& at) { at.height = 9; }, std::ref(img));
-  publisher.publish(img);  // stays
-  change();
-}
-
-void changed_by_swap_and_move() {
-  sensor_msgs::Image img, other;
-  img.height = 1;
-  publisher.publish(img);  // stays
-  std::swap(img, other);
-  sensor_msgs::Image moved;
-  moved.encoding = "a text that is too long for the object itself";
-  publisher.publish(moved);  // stays
-  sensor_msgs::Image target = std::move(moved);
-}
-
 sensor_msgs::Image returned() {
   sensor_msgs::Image img;
   publisher.publish(img);  // stays
   return img;
-}
-
-void changed_in_a_range() {
-  sensor_msgs::Image img;
-  img.data.resize(2);
-  publisher.publish(img);  // stays
-  for (auto& byte : img.data) byte = 3;
-}
-
-void behind_a_static_reference() {
-  sensor_msgs::Image img;
-  static sensor_msgs::Image& kept = img;
-  publisher.publish(img);  // stays
-  kept.height = 3;
-}
-
-void behind_casts() {
-  sensor_msgs::Image img;
-  img.data.resize(1);
-  const auto& constant = img;
-  publisher.publish(img);  // stays
-  const_cast<sensor_msgs::Image&>(constant).height = 3;
-}
-
-void behind_an_address_as_a_number() {
-  sensor_msgs::Image img;
-  uintptr_t number = (uintptr_t)&img;
-  publisher.publish(img);  // stays
-  ((sensor_msgs::Image*)number)->height = 3;
-}
-
-void behind_the_result_of_an_assignment() {
-  sensor_msgs::Image img;
-  auto& height = (img.height = 1);
-  publisher.publish(img);  // stays
-  height = 3;
-}
-
-void behind_a_comma() {
-  sensor_msgs::Image img;
-  auto& height = (look(img), img.height);
-  publisher.publish(img);  // stays
-  height = 3;
 }
 
 void behind_a_choice(bool first) {
@@ -197,13 +86,6 @@ void behind_a_choice(bool first) {
   last.data.resize(1);
   publisher.publish(last);  // stays
   for (auto& byte : first ? last.data : other.data) byte = 5;
-}
-
-void behind_a_list_of_pointers() {
-  sensor_msgs::Image img;
-  std::vector<sensor_msgs::Image*> all{&img};
-  publisher.publish(img);  // stays
-  all[0]->height = 3;
 }
 
 void in_a_handler() {
@@ -226,13 +108,6 @@ void behind_a_structured_binding() {
     publisher.publish(other);  // stays
     bytes->push_back(static_cast<uint8_t>(number));
   }
-}
-
-void behind_the_initialiser_of_a_capture() {
-  sensor_msgs::Image img;
-  auto change = [&alias = img] { alias.height = 3; };
-  publisher.publish(img);  // stays
-  change();
 }
 
 void behind_a_pointer_to_a_member() {
@@ -573,28 +448,12 @@ int main() {
   read_after_publish();
   a_reference_is_the_message();
   published_by_another_name();
-  changed_after_publish();
   changed_in_the_next_turn();
   perhaps_published_then_changed(true);
-  changed_through_a_reference();
-  changed_through_a_pointer();
-  changed_through_an_iterator();
-  changed_by_a_function_that_kept_it();
-  changed_by_a_lambda();
-  changed_by_a_bound_function();
-  changed_by_swap_and_move();
   returned();
-  changed_in_a_range();
-  behind_a_static_reference();
-  behind_casts();
-  behind_an_address_as_a_number();
-  behind_the_result_of_an_assignment();
-  behind_a_comma();
   behind_a_choice(true);
-  behind_a_list_of_pointers();
   in_a_handler();
   behind_a_structured_binding();
-  behind_the_initialiser_of_a_capture();
   behind_a_pointer_to_a_member();
   in_the_head_of_a_loop();
   of_another_form();

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 
@@ -126,6 +127,22 @@ def test_a_player_obeys_services_with_the_names_of_rosbag2(playing):
     call(node, "/player/resume", "Resume")
     assert [subscription.take(LONG_S).data for _ in range(2)] == ["8", "9"]
     assert call(node, "/player/burst", "Burst", num_messages=1).actually_burst == 0  # it is not paused
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 128 + signal.SIGINT), (signal.SIGTERM, 0)])
+def test_a_player_that_a_script_has_started_ends_at_a_signal(runtime_directory, tmp_path, number, code):
+    """A shell lets the jobs that it starts with `&` ignore SIGINT."""
+    rows = [("/a", "std_msgs/msg/String", START_NS + ms * 10**6, text("hello")) for ms in (0, 20)]
+    subscription = baton.Node("watcher").subscribe("/a", "std_msgs/String")
+    with Programs(processes.environment(runtime_directory)) as programs:
+        process = programs.start(
+            [sys.executable, "-m", "baton_cli", "play", write_mcap(tmp_path / "bag.mcap", rows), "--loop"],
+            stderr=LOG,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )
+        assert subscription.take(LONG_S).data == "hello"
+        process.send_signal(number)
+        process.ends(code)
 
 
 def test_the_command_line_controls_a_player(playing):

@@ -111,6 +111,8 @@ def command(
     Keys: space pauses, the right arrow or s plays one message, the arrows up and down change the rate by 10 %, < and > jump 10 seconds, q leaves.
     """
     live.add_search(search)
+    from baton import _signals
+
     from ..bag_services import Services, of_player
     from ..bag_types import read_overrides
     from ..play_player import Player
@@ -119,22 +121,25 @@ def command(
         overrides = read_overrides(qos.read_text(), str(qos)) if qos else {}
         opened = open_bag(bag)  # errors of the bag come before the domain is joined
         node = live.join(domain, name=node_name)
-        with Player(
-            opened,
-            node,
-            rate=rate,
-            start=start,
-            duration=duration,
-            loop=loop,
-            topics=topics,
-            exclude=exclude,
-            remap=dict(remap),
-            qos=overrides,
-            clock=clock,
-            paused=paused,
-            service_requests=service_requests_source if publish_service_requests else None,
-            on_skip=lambda sentence: click.echo(live.harmless(sentence), err=True),
-        ) as player:
+        with (
+            _signals.handled(),
+            Player(
+                opened,
+                node,
+                rate=rate,
+                start=start,
+                duration=duration,
+                loop=loop,
+                topics=topics,
+                exclude=exclude,
+                remap=dict(remap),
+                qos=overrides,
+                clock=clock,
+                paused=paused,
+                service_requests=service_requests_source if publish_service_requests else None,
+                on_skip=lambda sentence: click.echo(live.harmless(sentence), err=True),
+            ) as player,
+        ):
             if player.bag.damage:
                 said = f"{bag} is damaged, and played as far as it can be read: {player.bag.damage}"
                 click.echo(live.harmless(said), err=True)

@@ -93,7 +93,7 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
     try:
         baton.init([sys.argv[0]])  # from now on SIGTERM ends it like Ctrl-C
         config = configuration(chosen["config"], chosen["router"], chosen["listen"])
-        run(config, rules, lambda text: click.echo(f"baton bridge: {text}", err=True), **options)
+        run(config, rules, lambda text: click.echo(f"baton bridge: {text}", err=True), options)
     except (SessionError, baton.BatonError) as error:
         raise click.ClickException(str(error)) from None
 

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import baton
 import zenoh
@@ -31,18 +32,10 @@ _LOCK_FILE = "zenoh.lock"
 _LOOK_S = 0.02  # between two looks for changes: a crowd that joins costs a few updates
 
 
-def run(
-    config: zenoh.Config,
-    rules: Rules,
-    say: Callable[[str], object],
-    *,
-    domain: int | None = None,
-    zenoh_domain: int | None = None,
-    raw: bool = False,
-    name: str | None = None,
-) -> None:
-    """Works until an exception such as SystemExit ends it. Raises SessionError and BatonError."""
-    node = baton.Node("zenoh_bridge", domain=domain, enable_rosout=False)
+def run(config: zenoh.Config, rules: Rules, say: Callable[[str], object], options: dict[str, Any]) -> None:
+    """Works until an exception such as SystemExit ends it. `options`: domain, zenoh_domain, raw and name, as the command has them. Raises
+    SessionError and BatonError."""
+    node = baton.Node("zenoh_bridge", domain=options["domain"], enable_rosout=False)
     file = _core._domain_file(node.domain, _LOCK_FILE)
     try:
         try:
@@ -52,10 +45,10 @@ def run(
             fcntl.flock(file, fcntl.LOCK_EX)
         with open_session(config, say) as session:
             changed = threading.Event()
-            host, lines = short_host(name or socket.gethostname()), Lines(say)
-            to = node.domain if zenoh_domain is None else zenoh_domain
-            sides = Sides(node, session, KeyScheme(raw), to, host, rules, lines, changed.set)
-            what = "chunks" if raw else "the names of rmw_zenoh"
+            host = short_host(options["name"] or socket.gethostname())
+            to = node.domain if options["zenoh_domain"] is None else options["zenoh_domain"]
+            sides = Sides(node, session, KeyScheme(options["raw"]), to, host, rules, Lines(say), changed.set)
+            what = "chunks" if options["raw"] else "the names of rmw_zenoh"
             bridge = ZenohBridge(sides, changed)
             say(f"joins Baton, domain {node.domain}, with Zenoh, domain {to}, by {what}, as {host}")
             bridge.work()
@@ -84,9 +77,8 @@ class ZenohBridge:
             for part in (self._outbound, self._services, self._inbound):
                 part.close()
             if lost := self._sides.lines.lost:
-                self._sides.lines.say(
-                    f"{lost} messages, requests, publishers or services did not cross; the lines above say why"
-                )
+                what = "messages, requests, publishers or services"
+                self._sides.lines.say(f"{lost} {what} did not cross; the lines above say why")
 
     def _look(self) -> None:
         version = self._sides.node._graph_version()

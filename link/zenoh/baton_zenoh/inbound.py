@@ -6,6 +6,7 @@ Threads: update() comes from the bridge's thread, _arrive() from Zenoh's; _lock 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 import time
@@ -79,17 +80,15 @@ class Inbound:
             self._refused &= tokens.keys()
             known = self._refused | {each.token for each in self._proxies.values()}
             for key, token in tokens.items():
-                if (
-                    key not in known
-                    and token.kind == "MP"
-                    and self._sides.rules.crosses("take", token.name, token.node)
-                ):
+                if token.kind == "MP" and key not in known:
                     self._admit(key, token)
         self._ask(graph)
         with self._lock:
             return 0.05 if self._settle() else _IDLE_S
 
     def _admit(self, key: str, token: Token) -> None:
+        if not self._sides.rules.crosses("take", token.name, token.node):
+            return
         self._refused.add(key)  # until it is admitted
         with self._sides.lines.counting(token.name, "a publisher of Zenoh is left out"):
             if len(self._proxies) >= MOST_PUBLISHERS:
@@ -103,17 +102,15 @@ class Inbound:
                 proxy = _Proxy(named, self._sides.rules.pace(named.name))
             try:
                 proxy.publisher = self._advertise(named, qos, gid, f"{token.node}@{token.host}")
-            except (
-                baton.AlreadyExists
-            ):  # it is in this domain, or has come by a link: the next change of the graph tries again
-                return self._refused.discard(key)
-            proxy.token, proxy.since = key, time.monotonic()
-            self._proxies[gid] = proxy
+                proxy.token, proxy.since = key, time.monotonic()
+                self._proxies[gid] = proxy
+            except baton.AlreadyExists:
+                pass  # it is in this domain, or has come by a link: the next change of the graph tries again
             self._refused.discard(key)
 
     def _advertise(self, named: Named, qos: baton.QoS, gid: bytes, node: str) -> Any:
         ros_hash = bytes.fromhex(named.hash[7:]) if named.hash.startswith("RIHS01_") else None
-        return self._sides.advertise(named.name, named.cls, qos, node, "topic", gid, ros_hash)
+        return self._sides.advertise(named.name, named.cls, qos, node, "topic", gid=gid, ros_hash=ros_hash)
 
     def _ask(self, graph: DomainGraph) -> None:
         """Subscribes to the keys of the domain's subscriptions, which have tokens from now on."""
@@ -135,18 +132,12 @@ class Inbound:
                 for gid in [gid for gid, each in self._proxies.items() if not each.token and each.named.key == key]:
                     self._drop(gid)
         for key in wanted.keys() - self._asked.keys():
-            self._asked[key] = self._subscribe(*wanted[key]), wanted[key][1]
-
-    def _subscribe(self, named: Named, old: int) -> Any:
-        history = zenoh.ext.HistoryConfig(detect_late_publishers=True, max_samples=old) if old else None
-        self._sides.lines.say(f"{named.name} crosses from Zenoh to Baton")
-        return zenoh.ext.declare_advanced_subscriber(
-            self._sides.session,
-            named.key,
-            lambda sample: self._arrive(named, sample),
-            history=history,
-            allowed_origin=zenoh.Locality.REMOTE,
-        )
+            named, old = wanted[key]
+            arrive = functools.partial(self._arrive, named)
+            history = zenoh.ext.HistoryConfig(detect_late_publishers=True, max_samples=old) if old else None
+            options = {"history": history, "allowed_origin": zenoh.Locality.REMOTE}
+            self._asked[key] = zenoh.ext.declare_advanced_subscriber(sides.session, key, arrive, **options), old
+            sides.lines.say(f"{named.name} crosses from Zenoh to Baton")
 
     def _arrive(self, named: Named, sample: zenoh.Sample) -> None:
         with self._sides.lines.counting(named.name, "a message of Zenoh is lost"), self._lock:

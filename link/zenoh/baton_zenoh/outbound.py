@@ -7,7 +7,7 @@ Threads: the bridge's alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,13 +49,16 @@ class Outbound:
 
     def update(self, graph: DomainGraph) -> None:
         rules, lines = self._sides.rules, self._sides.lines
-        for gone in self._nodes.keys() - graph.nodes:
-            self._nodes.pop(gone).undeclare()
+        for node in self._nodes.keys() - graph.nodes:
+            self._nodes.pop(node).undeclare()
         for name in graph.nodes - self._nodes.keys():
             with lines.counting(name, "is not there for Zenoh"):
                 self._nodes[name] = self._sides.declare_node("NN", name)
         there = {each.gid: each for each in graph.publishers if rules.crosses("give", each.topic, each.node)}
-        self._hide(self._shown.keys() - there.keys())
+        for gone in self._shown.keys() - there.keys():
+            shown = self._shown.pop(gone)
+            shown.token.undeclare()
+            shown.publisher.undeclare()
         for endpoint in there.values():
             self._show(endpoint, graph.ros_hashes.get(endpoint.gid))
         wanted: dict[_Flow, list[_Shown]] = {}
@@ -67,12 +70,6 @@ class Outbound:
         for flow in wanted.keys() - self._flows.keys():
             self._flows[flow] = self._subscribe(flow, wanted[flow])
 
-    def _hide(self, gids: Iterable[bytes]) -> None:
-        for gid in gids:
-            gone = self._shown.pop(gid)
-            gone.token.undeclare()
-            gone.publisher.undeclare()
-
     def _show(self, endpoint: Endpoint, ros_hash: bytes | None = None) -> _Shown | None:
         sides, qos = self._sides, endpoint.qos
         if endpoint.gid not in self._shown:
@@ -81,8 +78,8 @@ class Outbound:
                 options = sides.rules.qos(named.name, qos.history == "keep_all")
                 publisher: Any
                 if qos.durability == "transient_local":
-                    options |= {"cache": zenoh.ext.CacheConfig(min(qos.depth, names.MOST_DEPTH))}
-                    options |= {"publisher_detection": True}
+                    cache = zenoh.ext.CacheConfig(min(qos.depth, names.MOST_DEPTH))
+                    options |= {"cache": cache, "publisher_detection": True}
                     publisher = zenoh.ext.declare_advanced_publisher(sides.session, named.key, **options)
                 else:
                     publisher = sides.session.declare_publisher(named.key, **options)
@@ -100,7 +97,7 @@ class Outbound:
             history="keep_all" if any(each.history == "keep_all" for each in qos) else "keep_last",
         )
         self._sides.lines.say(f"{named.name} crosses from Baton to Zenoh")
-        forward = lambda message: self._forward(named.name, flow, message)  # noqa: E731
+        forward = functools.partial(self._forward, named.name, flow)
         return self._sides.subscribe(named.name, named.cls, request, forward, self._sides.node.fully_qualified_name)
 
     def _forward(self, topic: str, flow: _Flow, message: Any) -> None:

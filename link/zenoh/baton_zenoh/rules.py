@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -25,6 +26,7 @@ class RuleError(ValueError):
 
 def _read(option: str, text: str) -> tuple[zenoh.KeyExpr, Any]:
     """An expression and its value; None for an option that has none."""
+    value: Any
     expression, value = text, None
     if example := _EXAMPLES.get(option):
         expression, equals, value = text.rpartition("=")
@@ -32,23 +34,20 @@ def _read(option: str, text: str) -> tuple[zenoh.KeyExpr, Any]:
             raise RuleError(f"--{option} {text}: expected an expression and a value, as in --{option} '{example}'")
         if (known := _CHOICES.get(option)) and value not in known:
             raise RuleError(f"--{option} ...={value}: expected one of {', '.join(known)}")
+        if option == "rate":
+            value = _rate(value)
     try:
-        key = zenoh.KeyExpr(expression.strip("/"))
+        return zenoh.KeyExpr(expression.strip("/")), value
     except zenoh.ZError:
-        raise RuleError(
-            f"--{option} {expression}: this is no key expression; 'camera/**' means all topics below /camera, '**' all topics"
-        ) from None
-    return key, _rate(value) if option == "rate" else value
+        words = "this is no key expression; 'camera/**' means all topics below /camera, '**' all topics"
+        raise RuleError(f"--{option} {expression}: {words}") from None
 
 
-def _rate(value: str) -> float:
-    try:
-        rate = float(value)
-    except ValueError:
-        rate = 0.0
-    if not 0 < rate < 1e6:
-        raise RuleError(f"--rate ...={value}: expected messages a second, as in --rate '{_EXAMPLES['rate']}'")
-    return rate
+def _rate(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (rate := float(text)) < 1e6:
+            return rate
+    raise RuleError(f"--rate ...={text}: expected messages a second, as in --rate '{_EXAMPLES['rate']}'")
 
 
 class Rules:

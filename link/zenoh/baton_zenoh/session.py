@@ -29,9 +29,8 @@ def configuration(file: str | Path | None, routers: Sequence[str], listens: Sequ
         try:
             config.insert_json5(key, json.dumps(value))
         except zenoh.ZError:
-            raise SessionError(
-                f"{key} cannot be {json.dumps(value)}: an endpoint is as tcp/192.168.1.10:7447"
-            ) from None
+            words = f"{key} cannot be {json.dumps(value)}: an endpoint is as tcp/192.168.1.10:7447"
+            raise SessionError(words) from None
 
     if file is None or routers or listens:
         # A client has all by its router, so a robot behind a NAT is reached; a router also carries what others say to each other.

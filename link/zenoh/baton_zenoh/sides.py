@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import zenoh
-from baton import Node, QoS, _core
+from baton import Node, _core
 from baton._node import Endpoint
 
 from . import names, types
@@ -78,14 +78,13 @@ class Sides:
         token = Token(str(self.session.zid()), next(self._numbers), kind, absolute(node), *words)
         return self.session.liveliness().declare_token(token.key(self.scheme, self.domain))
 
-    def advertise(
-        self, topic: str, cls: Any, qos: QoS, node: str, use: str, gid: bytes | None = None, ros: bytes | None = None
-    ) -> Any:
-        """`use`: "topic", "requests" or "responses". `gid`: of the publisher that it stands for. `ros`: ROS 2's hash of the type."""
-        return _core._advertise_relayed(self.node, topic, cls, qos, node, use, gid, ros)
+    def advertise(self, *words: Any, gid: bytes | None = None, ros_hash: bytes | None = None) -> Any:
+        """`words`: topic, class, QoS, node, and the use: "topic", "requests" or "responses". `gid`: of the publisher that it stands for."""
+        return _core._advertise_relayed(self.node, *words, gid, ros_hash)
 
-    def subscribe(self, topic: str, cls: Any, qos: QoS, callback: Callable[[Any], object], node: str) -> Any:
-        return _core._subscribe_unrelayed(self.node, topic, cls, qos, callback, node)
+    def subscribe(self, *words: Any) -> Any:
+        """`words`: topic, class, QoS, callback and node."""
+        return _core._subscribe_unrelayed(self.node, *words)
 
     def payload(self, message: Any) -> bytes:
         """A copy: CDR, or the chunk as it lies. Zenoh makes another one."""

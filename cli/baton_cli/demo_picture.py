@@ -37,7 +37,7 @@ class Sightings:
 
     boxes: dict[int, tuple[float, float, float, float]]  # x, y, width, height: shares of the frame
     latencies_us: dict[int, float]
-    copies: float  # of the whole payload, per frame, all processes
+    copies: float  # copies of the whole payload per frame, in all processes together
 
     @staticmethod
     def of(step: DemoStep) -> Sightings:

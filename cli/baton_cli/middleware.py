@@ -131,7 +131,7 @@ class ForeignGraph:
         return full_name(node) in {*self.publishers.get(topic, []), *self.subscribers.get(topic, [])}
 
     def of(self, topic: str) -> ForeignGraph:
-        """The part of one topic."""
+        """The part of the graph that belongs to one topic."""
         links = [link for link in self.links if link.topic == topic]
         ends = [{topic: found[topic]} if topic in found else {} for found in (self.publishers, self.subscribers)]
         return ForeignGraph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)

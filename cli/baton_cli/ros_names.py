@@ -137,7 +137,7 @@ _COMMON = {
 _MACRO = re.compile(
     r"\b(?:ROS|RCLCPP)_(?:DEBUG|INFO|WARN|ERROR|FATAL)(?:_[A-Z_]+)?\b|\bRCLCPP_COMPONENTS_REGISTER_NODE\b"
 )
-_ARGUMENT = re.compile(r"\bmsg::\w+::(SharedPtr|UniquePtr)\s*&{0,2}\s*\w*\s*[,)]")  # a callback's
+_ARGUMENT = re.compile(r"\bmsg::\w+::(SharedPtr|UniquePtr)\s*&{0,2}\s*\w*\s*[,)]")  # the parameter of a callback
 _NUMBER = re.compile(r"\s*\w*\s*\(\s*[-+.\d][-+.\w]*\s*\)")
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]+)")
 # The calls of rospy and rclpy whose arguments are looked at.

@@ -171,7 +171,7 @@ def _compared(measured: Measured, a, b, metric: str, kind: str) -> list[float]:
         y = measured.figure(*b, metric, round) if b else 0.0
         if x is None or y is None:
             continue
-        # Metrics in ns become microseconds where they are not divided.
+        # Metrics in ns become microseconds, except in ratios.
         scale = 1000 if metric in ("gap",) or metric.startswith(("hand_over", "fill", "construct", "with_read")) else 1
         if kind == "ratio":
             if y != 0:

@@ -28,7 +28,7 @@ LOT_SIZES = [
     8 * MB,
     16 * MB,
 ]
-REAL_TIME = 80  # of SCHED_FIFO
+REAL_TIME = 80  # a priority of SCHED_FIFO
 FULL_HD = 1920 * 1080 * 3  # bytes: the 6 MB image of ROS-SF
 
 

@@ -33,9 +33,10 @@ class Profile:
     (lab/network/) does."""
 
     what: str
-    rate: str = ""  # of `tc`'s tbf, in each direction
-    burst: str = "256kb"  # the same: at least what the rate carries in a tick of the kernel (tc-tbf(8))
-    delay_ms: float = 0.0  # in each direction
+    rate: str = ""  # the rate of `tc`'s tbf in each direction
+    # The burst of tbf: at least the bytes that the rate carries in a tick of the kernel (tc-tbf(8)).
+    burst: str = "256kb"
+    delay_ms: float = 0.0  # delay in each direction
     loss: float = 0.0  # share of the packets, in each direction
 
     @property
@@ -90,9 +91,9 @@ class Network:
             raise NetworkFailed(f"there is no network '{profile}'; there are: {', '.join(PROFILES)}")
         self.profile = PROFILES[profile]
         self._processes: list[subprocess.Popen] = []  # the first is the init's parent
-        self._init: list[int] = []  # of each host, a process that lives in it
+        self._init: list[int] = []  # for each host, the id of a process that lives in it
         self._emulator: subprocess.Popen | None = None
-        self.emulated = False  # by baton_network_line
+        self.emulated = False  # whether baton_network_line emulates the line
 
     def __enter__(self) -> Network:
         for tool, package in (

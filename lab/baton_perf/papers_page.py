@@ -47,7 +47,7 @@ def bar_of(number: Number, row: Row) -> float | None:
 
 
 def passes(number: Number, row: Row) -> bool | None:
-    """Against the paper's number."""
+    """Whether a row passes, judged by the paper's number if that is the bar."""
     if number.bar is None or row.value is None:
         return row.passed
     return row.value.high <= number.bar

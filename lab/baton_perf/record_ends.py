@@ -101,7 +101,7 @@ class Recording:
                 raise Failed(self.state["failure"] or f"{self.state['written_messages']} of {messages} were written")
 
     def cpu_s(self) -> float:
-        """Of all its threads; the scheduler counts nanoseconds (proc(5), schedstat)."""
+        """The CPU time of all its threads; the scheduler counts nanoseconds (proc(5), schedstat)."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks.iterdir()) / 1e9
 

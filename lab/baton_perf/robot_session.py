@@ -97,7 +97,7 @@ def _words(numbers: list[float], digits: int, spread: bool) -> str:
     return words if not spread or len(numbers) == 1 else f"{words} ({numbers[0]:.{digits}f}..{numbers[-1]:.{digits}f})"
 
 
-# Column -> how it is found in a run.
+# Column -> the function that reads it from a run.
 DRIVE = {
     "T2, ms": lambda run: run["ms"]["T2"],
     "of the middleware": lambda run: run["ms"]["T2_middleware"],

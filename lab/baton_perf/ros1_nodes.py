@@ -73,7 +73,7 @@ class Node:
             raise RunFailed(f"{self.name} ended with {status}: {self.last_words()}")
 
     def words(self, word: str = "frame") -> list[list[str]]:
-        """Of the lines that begin with `word`: the words behind it."""
+        """The words behind `word` in each line that begins with it."""
         return [line.split()[1:] for line in self.lines if line.startswith(word + " ")]
 
     def rows(self, word: str = "frame") -> list[list[float]]:

@@ -57,7 +57,7 @@ def of_rounds(criterion: str, what: str, values: list[float], unit: str, bar: fl
 
 
 def print_row(row: Row) -> None:
-    """As accept.printed_row() reads it."""
+    """The verdict as a line of text, which accept.printed_row() reads."""
     value = row.value
     print(
         f"{row.verdict}  {row.what}  {value.middle:.4g}{row.unit} [{value.low:.4g}, {value.high:.4g}]  bar <= {row.bar}  ({row.detail})",

@@ -23,16 +23,16 @@ struct LineSettings {
 };
 
 struct LineCounts {
-  std::uint64_t entered = 0;  ///< each of these is lost, refused, inside, or passed
+  std::uint64_t entered = 0;  ///< all packets; each is lost, refused, still inside, or passed
   std::uint64_t lost = 0, refused = 0, passed = 0;
-  std::uint64_t overtook = 0;  ///< of those that entered and fitted
+  std::uint64_t overtook = 0;  ///< packets that overtook others
   std::uint64_t passed_bytes = 0;
-  std::int64_t least_held_ns = INT64_MAX, most_held_ns = 0;  ///< of those that passed
+  std::int64_t least_held_ns = INT64_MAX, most_held_ns = 0;  ///< least and longest delay of packets that passed
 };
 
 class Line {
  public:
-  static constexpr std::int64_t kNever = INT64_MAX;  ///< of next_ns()
+  static constexpr std::int64_t kNever = INT64_MAX;  ///< result of next_ns() without a packet
 
   explicit Line(const LineSettings& settings);
 

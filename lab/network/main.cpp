@@ -111,7 +111,7 @@ int run(int argc, char** argv) {
   const std::array<os::UniqueFd, 2> devices{make_device(spaces[0], name), make_device(spaces[1], name)};
   LineSettings other = settings;
   other.seed += 1;
-  std::array<Line, 2> lines{Line(settings), Line(other)};  // by the side on which packets go in
+  std::array<Line, 2> lines{Line(settings), Line(other)};  // one for each side on which packets enter
   std::printf("ready\n");
   std::fflush(stdout);
 

@@ -26,7 +26,7 @@ def cell_for(peer: peers.Peer, variant: str, **changes) -> Cell:
     return Cell(**values, one_process=variant in peer.one_process_variants)
 
 
-# What is written here, and loses nothing by its design. Others may, on a busy machine: that is for the tables to say.
+# Peers of this repository that lose no message by their design. Other systems may lose some on a busy machine; the tables show that.
 OURS = {
     "baton",
     "baton_python",

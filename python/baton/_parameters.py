@@ -153,7 +153,7 @@ OnSetCallback: TypeAlias = Callable[[list[Parameter]], Any]
 
 
 def parameter(raw: tuple[str, int, Any]) -> Parameter:
-    """What the extension gave."""
+    """The Parameter of a tuple of the extension."""
     return Parameter(raw[0], Parameter.Type(raw[1]), raw[2])
 
 
@@ -187,7 +187,7 @@ def described(descriptor: Any) -> tuple[Any, ...]:
 
 
 def descriptor(raw: tuple[Any, ...]) -> ParameterDescriptor:
-    """What the extension gave."""
+    """The descriptor of a tuple of the extension."""
     description, constraints, read_only, dynamic, integers, numbers = raw
     return ParameterDescriptor(
         description,

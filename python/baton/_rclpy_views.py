@@ -109,7 +109,7 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
             with contextlib.suppress(rclpy_implementation.InvalidHandle, rclpy_implementation.RCLError):
                 guard.trigger()
 
-    # --- what rclpy's executors ask of a Waitable
+    # --- the methods of a Waitable, which rclpy's executors call
 
     def __enter__(self) -> None:
         guard = self._guard

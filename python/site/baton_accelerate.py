@@ -45,7 +45,7 @@ class _Finder:
     def find_spec(self, name, path=None, target=None):
         if name not in self._names:
             return None
-        self._names.discard(name)  # so that the question is not asked here again
+        self._names.discard(name)  # so that this finder is not asked again
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader, name)

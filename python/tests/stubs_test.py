@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stub of the extension says what the extension has, name by name. scripts/check.sh checks the package itself with mypy and pyright."""
+"""The stub of the extension has each name of the extension. scripts/check.sh checks the package itself with mypy and pyright."""
 
 import ast
 import os

@@ -188,7 +188,7 @@ TEST_P(CrashMatrix, SurvivorsNeitherHangNorMissNorLeak) {
     kept.release();
     look(*unread, false);
     kept.release();
-    wait_set.wait(0s).or_throw();  // a wait set lets go of connections that have ended when it is next waited on
+    wait_set.wait(0s).or_throw();  // a wait set drops connections that have ended at its next wait
     EXPECT_TRUE(wait_for([&] { return open_descriptors() <= descriptors; }))
         << open_descriptors() << " descriptors, before " << descriptors;
     EXPECT_TRUE(wait_for([&] { return to_victim->memory_account().published_slots <= 8; }, 60s))

@@ -66,7 +66,7 @@ inline std::shared_ptr<transport::Reader> make_reader(transport::Participant& pa
   return participant.create_reader(options).or_throw();
 }
 
-/// The value, then `bytes` bytes that all say the same.
+/// Publishes the value, then `bytes` bytes that all have this value.
 inline Result<std::uint64_t> publish_growing(transport::Writer& writer, std::uint64_t value, std::size_t bytes) {
   Result<memory::Chunk> chunk = writer.loan_growing();
   if (!chunk) return chunk.error();

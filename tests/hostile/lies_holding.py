@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that are not given back: by the living, the disconnected, the violators and the dead."""
+"""Samples that are not released: by peers that live, that are disconnected, that break the protocol, and that die."""
 
 from __future__ import annotations
 

@@ -72,9 +72,8 @@ def stopped(stage, act):
     children = [child(act) for _ in range(stage.size(2, 8))]
     stage.begin()
     time.sleep(stage.size(1.5, 12))
-    for (
-        pid
-    ) in children:  # in the long form the victim has given it up: nobody overwrites what it holds, and it may go on
+    # In the long form the victim has disconnected them. Their held samples are not overwritten, so they may go on.
+    for pid in children:
         os.kill(pid, signal.SIGCONT)
         os.waitpid(pid, 0)
 

@@ -200,7 +200,7 @@ class Link:
             + bytes(16),
         )
 
-    # --- what comes -----------------------------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------------------
 
     def receive(self, timeout: float) -> Frame | None:
         """The next whole frame; None after the timeout. Raises Gone at the end of the connection."""

@@ -363,7 +363,7 @@ def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int)
                 expect(not t["copied"], f"{label}: {t['copied']} messages had to be copied, for want of room")
             expect(not report["refused"], f"{phase} the attack, {name} could not publish: {report['refused']}")
 
-    # Memory and descriptors can be counted: 10 %, and what an allocator or a page table is rounded to.
+    # Memory and descriptors can be counted: 10 %, and the rounding of allocators and page tables.
     for name in ("cpp", "python"):
         for phase, reports in (("during", during), ("after", after)):
             # A publisher whose slots are held adds segments: their descriptors are kept until a message in them is read.

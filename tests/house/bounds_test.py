@@ -58,7 +58,7 @@ def number(expression):
 
 
 def fault_of(bound, constant, happens, test):
-    """What is wrong with a row, or None."""
+    """The fault of a row, or None."""
     path, name = code(constant)
     definitions = re.findall(
         rf"\b{re.escape(name)}\b(?::\s*[\w.]+)?\s*(?:=\s*([^;\n]+)|\{{([^;\n]+)\}});?", (ROOT / path).read_text()

@@ -77,7 +77,7 @@ def test_a_figure_between_two_blocks_counts():
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A repository with one commit, and what git says of it."""
+    """A repository with one commit, and git(*words), which runs git in it and returns its output."""
 
     def git(*words, folder=tmp_path):
         identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]

@@ -58,7 +58,7 @@ class LifeLineModel : public Scenario {
   void look() {
     if (ended_) return;
     const auto released = [this](std::uint64_t handle) { chunks_->release(handle); };
-    // acquire: the kernel orders what a process did before its last close(2) before the other end's read of the end of file.
+    // acquire: the kernel orders a process's writes before its last close(2) before the other end's read of the end of file.
     if (end_of_file_->load(std::memory_order_acquire) != 0) {
       end();
     } else {

@@ -21,7 +21,7 @@ void expect_correct(const char* name, const std::function<std::unique_ptr<Scenar
 /// The same program with weakened orderings or a wrong step: fails the test if no violation is found.
 void expect_violation(const char* name, const std::function<std::unique_ptr<Scenario>()>& make, Options options = {});
 
-/// A mutation with what it is called, for parameterized tests.
+/// A mutation with its name, for parameterized tests.
 struct WeakenedOperation {
   const char* name;
   Mutation mutation;

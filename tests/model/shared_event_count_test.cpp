@@ -187,7 +187,7 @@ TEST(EventCountModel, AWaiterKilledAnywhereOutsideTheLockTakesNoWakeUp) {
   class OneDies : public Notifying {
    public:
     OneDies() : Notifying(1, 2, 2) {}
-    void finish(World&) override {}  // the dead one may have taken or not
+    void finish(World&) override {}  // the dead taker may have taken an element or not
   };
   expect_correct(
       "event count: 1 of 2 sleepers killed", [] { return std::make_unique<OneDies>(); }, options);

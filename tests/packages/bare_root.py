@@ -361,7 +361,7 @@ def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_in
     run = ("baton", "ros1", "run")
     programs = [installed.start("python3", "/usr/bin/rosmaster", "--core", "-p", port, **variables)]
 
-    wait_for_server(programs[0], port)  # a node that does not reach the server at once prints lines about that
+    wait_for_server(programs[0], port)  # a node that does not reach the server at once prints lines about it
 
     def tell(program, line):
         program.stdin.write(f"{line}\n")

@@ -29,8 +29,8 @@ struct Card {
   std::atomic<std::uint64_t> broken;          ///< connections on which an invalid frame was sent
   std::atomic<std::uint64_t> given_up;        ///< diagnostics about the disconnection of a peer
   std::atomic<std::uint32_t> ready;           ///< a survivor: 1 met all survivors and publishes, 2 drained
-  std::atomic<std::uint32_t> descriptors;     ///< a survivor's, but for those of its own segments
-  std::atomic<std::uint32_t> segments;        ///< of a survivor's publishers
+  std::atomic<std::uint32_t> descriptors;     ///< a survivor's descriptors, without those of its own segments
+  std::atomic<std::uint32_t> segments;        ///< segments of a survivor's publishers
   std::atomic<std::uint64_t> slots;           ///< a survivor's loaned and published slots beyond its history
 };
 

@@ -316,7 +316,7 @@ bool Swarm::step(Clock::time_point now) {
       ::kill(process.pid, SIGSTOP);
       process.stopped = true;
       ++stops_;
-      // Mostly short; now and then so long that the others give it up.
+      // Mostly short; now and then so long that the others disconnect it.
       const bool lasting = chance(random_, 10);
       process.goes_on = now + (lasting ? 1500ms : std::chrono::milliseconds(below(random_, 30)));
       if (lasting) process.dies = std::max(process.dies, process.goes_on + 50ms);

@@ -87,8 +87,8 @@ def command(
 ) -> None:
     """Connect this host's topics to other hosts.
 
-    It runs until Ctrl-C. Only one process of a host does this; a second one is on standby, and takes over. `baton link status` shows what the link
-    does."""
+    It runs until Ctrl-C. Only one process of a host does this; a second one is on standby, and takes over. `baton link status` shows its
+    state."""
     arguments = [word for peer in peers for word in ("--peer", peer)] + ["--no-multicast"] * no_multicast
     arguments += [word for priority in priorities for word in ("--priority", priority)]
     for name, value in (

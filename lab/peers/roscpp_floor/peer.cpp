@@ -41,7 +41,7 @@ using sensor_msgs::Image;
 /// Two, so that a message may still be read while the next one is written, and both stay in the processor's caches as
 /// far as they fit.
 constexpr std::uint32_t kSlots = 2;
-constexpr std::size_t kMoreThanPixels = 4096;  // of a serialized image: its header, its encoding
+constexpr std::size_t kMoreThanPixels = 4096;  // room for the header and the encoding of a serialized image
 
 struct Control {
   std::atomic<std::uint32_t> word;  // counts messages

@@ -52,17 +52,17 @@ def test_a_message_that_changes_under_its_callback_ends_that_connection_and_not_
 
     def on_image(message):
         if not received:
-            make_impossible(liar, handle, IMAGE_DATA)
+            make_impossible(attacker, handle, IMAGE_DATA)
         received.append(None)
         received[-1] = len(message.data)
 
     subscription = node.subscribe("image", "sensor_msgs/Image", on_image, 10)
     honest = node.advertise("image", "sensor_msgs/Image", 10)
-    liar = hostile("/image")
+    attacker = hostile("/image")
     assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
     executor = baton.Executor(node)
-    handle = liar.chunk(image_message(b"x" * 1000))
-    liar.push(handle)
+    handle = attacker.chunk(image_message(b"x" * 1000))
+    attacker.push(handle)
     spin_until(executor, lambda: said)
     assert received == [None]
     assert subscription.matched == 1
@@ -77,15 +77,15 @@ def test_a_request_that_changes_under_its_handler_ends_that_clients_connection_a
 ):
     def handler(request, response):
         if not said:
-            make_impossible(liar, handle, 0)
+            make_impossible(attacker, handle, 0)
         response.values = [{"type": len(request.names)}]
 
     service = node.serve("get", "rcl_interfaces/GetParameters", handler)
     client = node.client("get", "rcl_interfaces/GetParameters")
-    liar = hostile("/get/_request")
+    attacker = hostile("/get/_request")
     executor = baton.Executor(node)
-    handle = liar.chunk(bytes(8))  # no names
-    liar.push(handle)
+    handle = attacker.chunk(bytes(8))  # no names
+    attacker.push(handle)
     spin_until(executor, lambda: said)
     assert "changed a message after it was checked" in said[0] and service.name in said[0], said
     assert client.wait_for_service(LIMIT_S)
@@ -235,13 +235,13 @@ def memory_for(more_bytes):
 )
 def test_copying_a_message_with_a_changed_length_takes_no_more_memory_than_its_size(node, hostile, kind, make, read):
     subscription = node.subscribe("changed", kind, qos=10)
-    liar = hostile("/changed")
+    attacker = hostile("/changed")
     assert subscription.wait_for_publishers(1, LIMIT_S)
     bytes_, at, changed = make()
-    handle = liar.chunk(bytes_)
-    liar.push(handle)
+    handle = attacker.chunk(bytes_)
+    attacker.push(handle)
     message = subscription.take(LIMIT_S)
     read(message, node)  # it is still complete
-    liar.segment[handle + 128 + at : handle + 128 + at + 4] = struct.pack("<I", changed)
+    attacker.segment[handle + 128 + at : handle + 128 + at + 4] = struct.pack("<I", changed)
     with memory_for(256 << 20), pytest.raises(baton.MalformedMessage, match="changed this message|overlap"):
         read(message, node)

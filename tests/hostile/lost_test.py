@@ -79,9 +79,9 @@ def test_a_message_that_only_claims_its_size_costs_its_publisher_the_connection_
     thread.start()
     try:
         honest = node.advertise("image", "sensor_msgs/Image", 10)
-        liar = hostile(tmp_path, "/image", segment_bytes=segment)
+        attacker = hostile(tmp_path, "/image", segment_bytes=segment)
         assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
-        liar.push(claims_too_much(liar))
+        attacker.push(claims_too_much(attacker))
         eventually(lambda: subscription.losses.malformed == 1 or failed, "the count")
         honest.publish({"data": b"abc"})
         eventually(lambda: received or failed, "the honest message")
@@ -91,7 +91,7 @@ def test_a_message_that_only_claims_its_size_costs_its_publisher_the_connection_
     assert not failed and received == [3]
     assert subscription.losses.total == subscription.statuses.lost_total == 1
     eventually(lambda: any("has holes" in text for text in said), "the report")
-    assert subscription.matched == 1, "the liar's connection has ended"
+    assert subscription.matched == 1, "the attacker's connection has ended"
 
 
 @pytest.mark.parametrize("how", ["take", "for"])
@@ -99,13 +99,13 @@ def test_a_loop_over_messages_passes_over_the_lost_ones(node, tmp_path, how):
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
     honest = node.advertise("image", "sensor_msgs/Image", 10)
     for lie in (claims_too_much, lambda p: p.chunk(image_message(b"x", words={44: (1 << 30, 4)}))):
-        liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+        attacker = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
         eventually(lambda: subscription.matched == 2 and honest.wait_for_subscriptions(1, LIMIT_S))
-        liar.push(lie(liar))
+        attacker.push(lie(attacker))
         honest.publish({"data": b"abcd"})
         message = subscription.take(LIMIT_S) if how == "take" else next(subscription)
         assert len(message.data) == 4
-        eventually(lambda: subscription.matched == 1, "the end of the liar's connection")
+        eventually(lambda: subscription.matched == 1, "the end of the attacker's connection")
     assert subscription.losses.malformed == 2
 
 
@@ -138,8 +138,8 @@ def test_a_verb_of_the_command_outlives_the_message(tmp_path, verb):
         with baton.Node("honest", runtime_directory=tmp_path) as node:
             honest = node.advertise("image", "sensor_msgs/Image", 10)
             assert honest.wait_for_subscriptions(1, LIMIT_S)
-            liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
-            liar.push(claims_too_much(liar))
+            attacker = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+            attacker.push(claims_too_much(attacker))
             said = []
             reader = threading.Thread(target=lambda: said.extend(process.stdout), daemon=True)
             reader.start()
@@ -157,14 +157,14 @@ def test_a_verb_leaves_out_a_message_that_changes_while_it_is_read(node, tmp_pat
     from baton_cli import live
 
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
-    liar = hostile(tmp_path, "/image")
+    attacker = hostile(tmp_path, "/image")
     assert subscription.wait_for_publishers(1, LIMIT_S)
     unchanged, read = live.Unchanged(), []
     for _ in range(2):
-        handle = liar.chunk(image_message(b"x" * 100))
-        liar.push(handle)
+        handle = attacker.chunk(image_message(b"x" * 100))
+        attacker.push(handle)
         message = subscription.take(LIMIT_S)
-        liar.segment[handle + 128 + 44 : handle + 128 + 48] = struct.pack("<I", 1 << 30)  # the length of data
+        attacker.segment[handle + 128 + 44 : handle + 128 + 48] = struct.pack("<I", 1 << 30)  # the length of data
         with unchanged:
             read.append(live.plain(message, 32))
     with unchanged:
@@ -178,15 +178,15 @@ def test_a_verb_leaves_out_a_message_that_changes_while_it_is_read(node, tmp_pat
 def test_losses_are_reported_at_a_bounded_rate(node, tmp_path, said):
     """Messages that may not be copied, for lack of room in the window, are lost one by one; their connection stays."""
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
-    liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+    attacker = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
     assert subscription.wait_for_publishers(1, LIMIT_S)
     size = 300 << 20
-    os.posix_fallocate(liar.segment_fd, 0, size + 4096)  # really backed
+    os.posix_fallocate(attacker.segment_fd, 0, size + 4096)  # really backed
     for at in range(0, size + 4096, 4096):
-        liar.segment[at] = 1
-    handle = liar.chunk(image_message(b"x" * 100), at=0, size=size)
+        attacker.segment[at] = 1
+    handle = attacker.chunk(image_message(b"x" * 100), at=0, size=size)
     for count in range(1, 41):
-        liar.push(handle)
+        attacker.push(handle)
         assert subscription.take(0) is None
         assert subscription.losses.limit == count
     assert subscription.matched == 1
@@ -196,20 +196,20 @@ def test_losses_are_reported_at_a_bounded_rate(node, tmp_path, said):
 def test_stamps_of_the_future_silence_no_other_publisher(node, tmp_path, said):
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=4)
     honest = node.advertise("image", "sensor_msgs/Image", 4)
-    liar = hostile(tmp_path, "/image")
+    attacker = hostile(tmp_path, "/image")
     assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
-    handle = liar.chunk(image_message(b"x" * 7))
+    handle = attacker.chunk(image_message(b"x" * 7))
     for ahead in (DAY_NS, DAY_NS, 2 * DAY_NS, 3 * DAY_NS, LAST, LAST):
         stamp = min(time.monotonic_ns() + ahead, LAST)
         for _ in range(4):  # a slow reader finds both queues full
-            liar.push(handle, stamp=stamp)
+            attacker.push(handle, stamp=stamp)
             honest.publish({"data": b"abc"})
         got = []
         while (message := subscription.take(0)) is not None:
             got.append(len(message.data))
         assert len(got) == 4, "KEEP_LAST is over both"
-        assert 3 in got, f"{ahead}: only the liar's messages arrived"
-    liar.push(handle, stamp=LAST)
+        assert 3 in got, f"{ahead}: only the attacker's messages arrived"
+    attacker.push(handle, stamp=LAST)
     assert len(subscription.take(LIMIT_S).data) == 7
     assert subscription.losses.stamp > 0
     once(said, "in the future")
@@ -218,34 +218,34 @@ def test_stamps_of_the_future_silence_no_other_publisher(node, tmp_path, said):
 @pytest.mark.parametrize("when", ["past", "future"])
 @pytest.mark.parametrize("history", ["keep_last", "keep_all"])
 def test_stamps_of_other_times_do_not_keep_other_publishers_waiting(node, tmp_path, history, when):
-    """The liar refills its queue before each take: with the oldest stamp of all, or with ever later ones of the future, which say nothing."""
+    """The attacker refills its queue before each take: with the oldest stamp of all, or with ever later ones of the future, which say nothing."""
     depth, filled = 16, 8  # so that nothing is given up
     qos = baton.QoS(depth, history=history)
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=qos)
     honest = node.advertise("image", "sensor_msgs/Image", qos)
-    liar = hostile(tmp_path, "/image", depth=depth, keep_all=history == "keep_all")
+    attacker = hostile(tmp_path, "/image", depth=depth, keep_all=history == "keep_all")
     assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
-    handle = liar.chunk(image_message(b"x" * 7))
+    handle = attacker.chunk(image_message(b"x" * 7))
     stamps = itertools.repeat(1) if when == "past" else itertools.count(time.monotonic_ns() + DAY_NS, DAY_NS // 24)
 
     def take() -> int:
-        while liar.unread() < filled:
-            liar.push(handle, stamp=next(stamps))
+        while attacker.unread() < filled:
+            attacker.push(handle, stamp=next(stamps))
         return len(subscription.take(LIMIT_S).data)
 
     assert take() == 7
     for _ in range(3):
         honest.publish({"data": b"abc"})
-        assert 3 in [take() for _ in range(3 * depth)], "only the liar's messages arrive"
+        assert 3 in [take() for _ in range(3 * depth)], "only the attacker's messages arrive"
 
 
 def test_a_message_of_the_future_does_not_outlive_its_lifespan(node, tmp_path):
     subscription = node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, lifespan=1.0))
-    liar = hostile(tmp_path, "/image", lifespan=1_000_000_000)
+    attacker = hostile(tmp_path, "/image", lifespan=1_000_000_000)
     assert subscription.wait_for_publishers(1, LIMIT_S)
-    handle = liar.chunk(image_message(b"x" * 7))
+    handle = attacker.chunk(image_message(b"x" * 7))
     for stamp in (time.monotonic_ns() + DAY_NS, LAST, -(1 << 63), 0):
-        liar.push(handle, stamp=stamp)
+        attacker.push(handle, stamp=stamp)
     assert len(subscription.take(0).data) == 7, "of the future counts as of now"
     while subscription.take(0) is not None:
         pass

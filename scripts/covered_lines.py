@@ -145,7 +145,7 @@ def count(parts: list[str]) -> None:
     settings = write_settings()
     for part in parts:
         if run("scripts/run_tests.py", part, "--count", COVERAGE_PROCESS_START=str(settings)) != 0:
-            print(f"coverage: tests of {part} failed; the report has what ran", flush=True)
+            print(f"coverage: tests of {part} failed; the report has the tests that ran", flush=True)
 
 
 def counted() -> dict[str, Any]:

@@ -193,7 +193,7 @@ def release(version: str, day: datetime.date, keep: bool) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--version", help="default: the one that CHANGELOG.md announces")
-    parser.add_argument("--dry-run", action="store_true", help="check what needs no build, and say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="run the checks that need no build, and print the steps")
     parser.add_argument("--yes", action="store_true", help="make the commit and the tag when all is well")
     arguments = parser.parse_args()
     try:

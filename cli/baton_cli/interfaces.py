@@ -26,7 +26,7 @@ def source_options(function: Callable) -> Callable:
             default=DEFAULT_STANDARD,
             show_default=True,
             metavar="SET",
-            help="Standard set (of the rosbags package) for what is found nowhere else.",
+            help="Standard set (of the rosbags package) for packages that are found nowhere else.",
         ),
         click.option(
             "--search",

@@ -18,7 +18,7 @@ REASONS = {
         "release samples sooner, or raise QoS 'held' above {held}",
     ),
     "limit": (
-        "too large for what its process maps and copies of one publisher's process",
+        "too large for the memory that its process maps and copies of one publisher's process",
         "raise BATON_WINDOW and RLIMIT_AS of the subscribing process, or publish smaller messages",
     ),
     "memory": (
@@ -27,7 +27,7 @@ REASONS = {
     ),
     "malformed": (
         "{they} failed a check, and the connection ended",
-        "the subscribing process's log names the publisher, which wrote what is no message of the type",
+        "the subscribing process's log names the publisher, which wrote a malformed message",
     ),
     "interrupted": (
         "the two processes were disconnected",

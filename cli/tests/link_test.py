@@ -167,7 +167,7 @@ def subprocess_status(baton):
     except AssertionError:
         return False
     assert now["alive"] and "has written nothing for" in now["trouble"]
-    assert "what it wrote last:\nhost 'near'" in baton("link", "status", "-i", "0", code=1)
+    assert "its last state:\nhost 'near'" in baton("link", "status", "-i", "0", code=1)
     return True
 
 

@@ -84,7 +84,9 @@ def _print_programs(criteria: list[dict], path: Path, until: float | None, conso
 )
 @click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
 @click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
-@click.option("--resume", is_flag=True, help="Measure only what the recording lacks, for example after Ctrl-C.")
+@click.option(
+    "--resume", is_flag=True, help="Measure only the runs that the recording lacks, for example after Ctrl-C."
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(0, min_open=True),

@@ -130,7 +130,7 @@ def _run_program(figure: papers.Figure, full: bool, rounds: int | None, console:
 )
 @click.argument("names", nargs=-1, metavar="[EXPERIMENT]...")
 @click.option(
-    "--describe", is_flag=True, help="Say what they measure, with what, and the paper's numbers; run nothing."
+    "--describe", is_flag=True, help="Print their questions, their peers and the paper's numbers; run nothing."
 )
 @click.option("--full", is_flag=True, help="The paper's own numbers of messages and ten rounds, for a quiet hour.")
 @click.option(

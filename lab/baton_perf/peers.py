@@ -76,7 +76,7 @@ def built() -> dict[str, Peer]:
             )
             said = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as problem:
-            click.echo(f"{program.name} does not say what it is ({problem}); left out", err=True)
+            click.echo(f"{program.name} does not describe itself ({problem}); left out", err=True)
             continue
         found[id] = Peer(
             id=id,

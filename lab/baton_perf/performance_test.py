@@ -49,7 +49,7 @@ def message_and_bytes(name: str, unbounded: int | None) -> tuple[str, int]:
     for sizes, type in ((ARRAYS, name), (STRUCTS, name), (CLOUDS, "PointCloud2"), (OURS, name)):
         if name in sizes:
             return type, sizes[name]
-    raise click.ClickException(f"no message '{name}' here; --msg-list lists what there is")
+    raise click.ClickException(f"no message '{name}' here; --msg-list lists the names")
 
 
 def block(console: Console, line: dict) -> None:

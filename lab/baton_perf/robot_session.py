@@ -63,7 +63,7 @@ def run(
                         append(path, {**head, "cell": asdict(setting), **result})
                         progress.advance(bar)
         except KeyboardInterrupt:
-            console.print("[yellow]interrupted; what was measured is kept[/]")
+            console.print("[yellow]interrupted; the finished runs are kept[/]")
             return False
         finally:
             append(path, {"piece": quiet.piece(begin, quiet.times(), rounds * len(settings) * len(ways))})

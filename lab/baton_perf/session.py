@@ -114,7 +114,7 @@ def perform_all(jobs: list[Job], writer: Writer, console: Console, until: float 
                 writer.add(job.experiment, job.peer, job.variant, job.round, job.cell, result)
                 progress.advance(task)
         except KeyboardInterrupt:
-            console.print("[yellow]interrupted; what was measured is kept[/]")
+            console.print("[yellow]interrupted; the finished runs are kept[/]")
             return False
     return True
 

@@ -76,7 +76,7 @@ def run(path: Path, inputs: Sequence[Input], rounds: int, console: Console) -> b
                             append(path, {**head, "cell": asdict(given.case), **result})
                             progress.advance(bar)
             except KeyboardInterrupt:
-                console.print("[yellow]interrupted; what was measured is kept[/]")
+                console.print("[yellow]interrupted; the finished runs are kept[/]")
                 return False
             finally:
                 append(path, {"piece": quiet.piece(begin, quiet.times(), rounds * len(ready) * len(ways))})

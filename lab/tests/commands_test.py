@@ -90,7 +90,7 @@ def test_ctrl_c_ends_a_whole_series_and_keeps_its_runs(tmp_path, monkeypatch, on
     monkeypatch.setattr(session, "perform", perform)
     done = CliRunner().invoke(baton, ["perf", "experiment", "all", "-o", str(tmp_path)])
     assert done.exit_code == 130, done.output
-    assert "interrupted; what was measured is kept" in done.output
+    assert "interrupted; the finished runs are kept" in done.output
     (recorded,) = tmp_path.iterdir()
     assert recorded.name == f"{next(iter(EXPERIMENTS))}.jsonl.gz"
     assert len(Recording.load(recorded).runs) == 1

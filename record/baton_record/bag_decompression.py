@@ -68,7 +68,7 @@ def file(path: Path, folder: Path) -> Path:
             room -= len(step)
             if room < 0:
                 raise BagError(
-                    f"{path} needs more than half of what is free in {folder.parent}: set TMPDIR to a larger disk"
+                    f"{path} needs more than half of the free space in {folder.parent}: set TMPDIR to a larger disk"
                 )
             target.write(step)
     return plain

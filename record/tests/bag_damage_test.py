@@ -243,7 +243,7 @@ def test_a_file_that_rosbag2_compressed_does_not_fill_the_disk(tmp_path, monkeyp
     assert len(rows(folder)) == 1
     monkeypatch.setattr(bag_decompression.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100_000))
     monkeypatch.setattr(bag_decompression, "_STEP_BYTES", 1000)
-    assert "needs more than half of what is free" in run("info", folder, code=1)
+    assert "needs more than half of the free space" in run("info", folder, code=1)
 
 
 def test_a_database_whose_names_are_no_text_is_damaged(tmp_path):

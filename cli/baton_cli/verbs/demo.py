@@ -218,7 +218,7 @@ def play(steps: list[DemoStep], program: Path, frames: Path, seconds: float, con
 @click.option(
     "--rate",
     type=Number(min=0.1),
-    help="Frames per second; default: what this machine sustains for each size, 30 at most.",
+    help="Frames per second; default: the rate that this machine sustains for each size, at most 30.",
 )
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")
 @click.option(

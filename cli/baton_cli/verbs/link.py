@@ -170,7 +170,7 @@ def _show(link: Any, rates: links.Rates) -> None:
         click.echo(live.harmless(before + (f", connected to {', '.join(met)}" if met else "")))
         return
     if link.current is None:
-        click.echo("what it wrote last:")
+        click.echo("its last state:")
     head = f"host '{state.host_name}', domain {state.domain}: {state.phase}"
     if state.port is not None:
         head += f", port {state.port}"

@@ -66,7 +66,7 @@ def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
             sections[kind].update(f"{service}: {type_of(e)}" for e in its if live.node_name(e.node) == name)
     click.echo(name)
     if host := links.host_of(name):
-        click.echo(f"  Host: {host} (only what it publishes and serves is known here)")
+        click.echo(f"  Host: {host} (only its publishers and servers are known on this host)")
     for title, lines in sections.items():
         click.echo(f"  {title}:")
         for line in sorted(lines):

@@ -105,9 +105,9 @@ def _compile(package: str, place: Path, output: Path, prefix: Path) -> None:
         command = [compiler, *language, "-O2", "-DNDEBUG", "-fPIC", "-w", "-c", path, "-o", objects[path]]
         running.append(subprocess.Popen([*command, *(f"-I{p}" for p in includes)]))
         if len(running) == 2 and running.pop(0).wait() != 0:
-            raise RuntimeError(f"{package}: the compiler refused what rosidl generated")
+            raise RuntimeError(f"{package}: the compiler refused the files that rosidl generated")
     if any([process.wait() != 0 for process in running]):
-        raise RuntimeError(f"{package}: the compiler refused what rosidl generated")
+        raise RuntimeError(f"{package}: the compiler refused the files that rosidl generated")
 
     def link(result: Path, parts: list[Path], libraries: list[Path]) -> Path:
         paths = [f"-Wl,-soname,{result.name}", f"-Wl,-rpath,$ORIGIN,-rpath,$ORIGIN/../lib,-rpath,{prefix / 'lib'}"]

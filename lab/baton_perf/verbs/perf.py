@@ -157,7 +157,7 @@ command.add_command(record.command, "record")
 
 
 @command.command(epilog="\b\nExamples:\n  baton perf peers\n  baton perf peers -v")
-@click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, who waits how.")
+@click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, how ends wait.")
 def peers(verbose) -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
     console = wide_console()

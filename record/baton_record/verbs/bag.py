@@ -206,7 +206,9 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
 
         for bag in opened:
             if bag.damage and not walk:
-                raise BagError(f"{bag.path} is damaged ({bag.damage}): write what is left by `baton bag recover` first")
+                raise BagError(
+                    f"{bag.path} is damaged ({bag.damage}): write its readable messages by `baton bag recover` first"
+                )
         with _progress(title, sum(bag.count for bag in opened)) as advance:
             options |= {"on_damage": left_out.append} if walk else {}
             try:
@@ -214,7 +216,7 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
                     opened, new, on_message=lambda message: advance(1), on_unconvertible=leave_out, **options
                 )
             except Damaged as error:
-                raise BagError(f"{error}; write what is left by `baton bag recover` first") from None
+                raise BagError(f"{error}; write its readable messages by `baton bag recover` first") from None
     click.echo(f"{new}: {counted(written, 'message')}")
     for bag in opened if walk else ():
         if bag.damage:

@@ -23,7 +23,10 @@ from .. import image_terminal
 @live.domain_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.png", help="Write a PNG instead.")
 @click.option(
-    "--as", "form", type=click.Choice(image_terminal.FORMS), help="How the terminal shows it. Default: what it can."
+    "--as",
+    "form",
+    type=click.Choice(image_terminal.FORMS),
+    help="How the terminal shows it. Default: the best form that it has.",
 )
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait; default: for ever.")
 @click.argument("topic", shell_complete=live.complete_topics)

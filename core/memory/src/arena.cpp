@@ -62,7 +62,7 @@ BATON_COLD void back_more(Slot& slot, std::size_t bytes) {
 }
 
 // Backs the message's first `bytes`; throws if memory is short.
-BATON_HOT inline void back(Slot& slot, std::size_t bytes) {
+inline void back(Slot& slot, std::size_t bytes) {
   if (sizeof(ChunkHeader) + bytes > slot.backed) back_more(slot, bytes);
 }
 
@@ -96,19 +96,19 @@ BATON_HOT_SELDOM void* allocate_elsewhere(const void* owner, std::size_t bytes, 
   return allocate_in(loan_of(owner), bytes, alignment);
 }
 
-BATON_HOT std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
+std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
   return static_cast<std::uint32_t>(static_cast<const std::byte*>(content) - slot.message());
 }
 
 }  // namespace
 
-BATON_HOT void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
+void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
   // A message that grows lies in a large slot. Without another call here, no register has to be saved.
   Slot* slot = find_loan(owner, true);
   return slot ? allocate_in(*slot, bytes, alignment) : allocate_elsewhere(owner, bytes, alignment);
 }
 
-BATON_HOT bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
+bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
   if (new_bytes == 0 || new_bytes > slot.book->room(offset)) return false;
@@ -117,12 +117,12 @@ BATON_HOT bool content_resize_in_place(const void* owner, void* content, std::si
   return true;
 }
 
-BATON_HOT std::size_t content_capacity(const void* owner, const void* content) {
+std::size_t content_capacity(const void* owner, const void* content) {
   const Slot& slot = loan_of(owner);
   return slot.book->size_of(offset_in(slot, content));
 }
 
-BATON_HOT bool content_free(const void* owner, void* content) noexcept {
+bool content_free(const void* owner, void* content) noexcept {
   Slot* slot = find_loan(owner);
   if (!slot) return false;
   slot->book->free(offset_in(*slot, content));

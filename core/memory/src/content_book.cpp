@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "content_book.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +12,7 @@ constexpr std::size_t kMostLookedAt = 512;  // entries per search for a hole, so
 
 }  // namespace
 
-BATON_HOT std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment) {
+std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment) {
   if (dead_ > 0 && bytes <= largest_) {
     if (const auto at = reuse(bytes, alignment)) return at;
   }
@@ -47,7 +46,7 @@ void ContentBook::grow() {
   room_ *= 2;
 }
 
-BATON_HOT ContentBook::Entry* ContentBook::find(std::uint32_t offset) const noexcept {
+ContentBook::Entry* ContentBook::find(std::uint32_t offset) const noexcept {
   // The newest block is looked up most: a vector that grows at the end.
   if (used_ > 0 && last().offset == offset) return &last();
   Entry* it = std::lower_bound(entries_, end_entry(), offset,
@@ -89,7 +88,7 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   return std::nullopt;
 }
 
-BATON_HOT std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
+std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
   const Entry* it = find(offset);
   if (it == end_entry()) return 0;
   do ++it;
@@ -97,7 +96,7 @@ BATON_HOT std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
   return (it == end_entry() ? limit_ : it->offset) - offset;
 }
 
-BATON_HOT void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
+void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
   Entry* const it = find(offset);
   if (it + 1 == end_entry()) {
     end_ = offset + new_bytes;
@@ -107,12 +106,12 @@ BATON_HOT void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes
   it->bytes = new_bytes;
 }
 
-BATON_HOT std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
+std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
   const Entry* it = find(offset);
   return it == end_entry() ? 0 : it->bytes;
 }
 
-BATON_HOT void ContentBook::free(std::uint32_t offset) noexcept {
+void ContentBook::free(std::uint32_t offset) noexcept {
   Entry* const it = find(offset);
   if (it == end_entry()) return;
   if (it + 1 != end_entry()) {

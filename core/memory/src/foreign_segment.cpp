@@ -42,7 +42,7 @@ struct ForeignSegment::Mapping {
   std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
 };
 
-BATON_HOT Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
+Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
   Mapping& mapping = *mapping_;
   // acquire: pairs with the release below.
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_acquire)) return base;

@@ -230,7 +230,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return {};
 }
 
-BATON_HOT Slot* Pool::State::slot_of(Handle handle) const noexcept {
+Slot* Pool::State::slot_of(Handle handle) const noexcept {
   const std::uint32_t index = handle_segment(handle);
   if (index >= segments.size() || !segments[index]) return nullptr;
   return segments[index]->find_slot(handle_offset(handle));
@@ -467,7 +467,7 @@ Error Pool::State::too_large(std::size_t message_bytes) const {
                                             "; raise max_message_bytes (at most 2 GiB)"};
 }
 
-BATON_HOT Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
+Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
   if (message_bytes > kMaxMessageBytes ||
@@ -482,7 +482,7 @@ BATON_HOT Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t 
   return s.start_loan(slot, slot->bytes(), skeleton_bytes);
 }
 
-BATON_HOT Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
+Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
   const std::size_t wanted = std::max<std::size_t>(needed, s.expected_bytes);
@@ -548,7 +548,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (notify) notify(index);
 }
 
-BATON_HOT void Pool::State::recycle(Slot* slot) noexcept {
+void Pool::State::recycle(Slot* slot) noexcept {
   slot->state = Slot::State::kFree;
   PoolSegment* segment = slot->segment;
   --segment->live;
@@ -558,7 +558,7 @@ BATON_HOT void Pool::State::recycle(Slot* slot) noexcept {
     push_free(slot);
 }
 
-BATON_HOT bool Pool::abandon(const Chunk& chunk) noexcept {
+bool Pool::abandon(const Chunk& chunk) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
   if (!slot) return false;
@@ -568,7 +568,7 @@ BATON_HOT bool Pool::abandon(const Chunk& chunk) noexcept {
   return starved;
 }
 
-BATON_HOT bool Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
+bool Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
   if (!slot) return false;
@@ -598,11 +598,11 @@ const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
   return slot != nullptr ? slot->header() : nullptr;
 }
 
-BATON_HOT void Pool::add_reference(Handle handle) noexcept {
+void Pool::add_reference(Handle handle) noexcept {
   if (Slot* slot = State::of(*this).slot_of(handle)) ++slot->references;
 }
 
-BATON_HOT void Pool::release(Handle handle) noexcept {
+void Pool::release(Handle handle) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;

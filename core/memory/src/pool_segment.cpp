@@ -10,7 +10,6 @@
 #include "baton/memory/window.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/fork.hpp"
-#include "baton/os/hot_path.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
 
@@ -82,7 +81,7 @@ PoolSegment::~PoolSegment() {
   Window::instance().value()->free(record.base, record.size);
 }
 
-BATON_HOT Slot* PoolSegment::find_packed(std::uint64_t offset) const noexcept {
+Slot* PoolSegment::find_packed(std::uint64_t offset) const noexcept {
   Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
   return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/window.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -191,7 +190,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   s.free_ranges.insert(std::move(range));
 }
 
-BATON_HOT const SegmentRecord* Window::find(const void* p) noexcept { return find_segment(p); }
+const SegmentRecord* Window::find(const void* p) noexcept { return find_segment(p); }
 
 std::size_t Window::size() const noexcept { return g_state->size; }
 std::size_t Window::granule() const noexcept { return std::size_t{1} << g_state->granule_shift; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/message/builder.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -46,8 +45,8 @@ Error too_large(std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-BATON_HOT Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
-                                                   std::size_t alignment) {
+Result<std::size_t> Builder::add_content(std::size_t words, std::size_t length, std::size_t bytes,
+                                         std::size_t alignment) {
   auto place = append(words, bytes, alignment);
   if (!place) return place;
   const std::size_t offset_word = words + sizeof(std::uint32_t);
@@ -59,7 +58,7 @@ BATON_HOT Result<std::size_t> Builder::add_content(std::size_t words, std::size_
   return place;
 }
 
-BATON_HOT Result<std::size_t> Builder::add_sequence(std::size_t words, std::size_t count, ElementLayout element) {
+Result<std::size_t> Builder::add_sequence(std::size_t words, std::size_t count, ElementLayout element) {
   if (count == 0) return std::size_t{0};
   if (count > std::numeric_limits<std::uint32_t>::max() || count > memory::kMaxMessageBytes / element.size)
     return too_large(count > std::numeric_limits<std::size_t>::max() / element.size ? count : count * element.size,
@@ -74,7 +73,7 @@ Result<std::size_t> Builder::add_zeroed_sequence(std::size_t words, std::size_t 
   return place;
 }
 
-BATON_HOT Result<void> Builder::add_string(std::size_t words, const void* text, std::size_t length) {
+Result<void> Builder::add_string(std::size_t words, const void* text, std::size_t length) {
   if (length == 0) return {};
   if (length >= memory::kMaxMessageBytes) return too_large(length, memory::kMaxMessageBytes);
   const std::size_t padded = sfm::detail::padded_string_bytes(length);
@@ -147,12 +146,12 @@ Result<std::size_t> FlatBuilder::append(std::size_t /*owner*/, std::size_t bytes
   return place;
 }
 
-BATON_HOT Result<void> LoanBuilder::begin(const Type& type) {
+Result<void> LoanBuilder::begin(const Type& type) {
   std::memset(base_, 0, type.size);
   return {};
 }
 
-BATON_HOT Result<std::size_t> LoanBuilder::append(std::size_t owner, std::size_t bytes, std::size_t alignment) {
+Result<std::size_t> LoanBuilder::append(std::size_t owner, std::size_t bytes, std::size_t alignment) {
   try {
     auto* content = static_cast<std::byte*>(memory::content_allocate(base_ + owner, bytes, alignment));
     return static_cast<std::size_t>(content - base_);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/message/definition.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -189,7 +188,7 @@ Result<Definition> Definition::parse(std::string_view text, const TypeHash& hash
   return Definition(std::move(storage));
 }
 
-BATON_HOT const Type& Definition::type() const noexcept { return *storage_->root; }
+const Type& Definition::type() const noexcept { return *storage_->root; }
 
 Definition::Definition(std::unique_ptr<Storage> storage) noexcept : storage_(std::move(storage)) {}
 Definition::Definition(Definition&&) noexcept = default;

@@ -62,7 +62,7 @@ class Validator {
     return !element_has_contents(field) || check_elements(field, at, inline_count(field), depth);
   }
 
-  BATON_HOT bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
+  bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
     const std::uint32_t stride = element_size(field);
     for (std::uint64_t i = 0; i < count; ++i, at += stride) {
       bool good = true;
@@ -161,7 +161,7 @@ class Validator {
 
 }  // namespace
 
-BATON_HOT Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
+Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   if (reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
     return out_of_line([&] {
       return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"};
@@ -217,7 +217,7 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
 }
 
 /// The same conditions as those of Validator. Each word is fetched once.
-BATON_HOT inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
+inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
   if (unlikely(!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0))
     return is_message(type_, message, size_bytes);
   if (unlikely(size_bytes < skeleton_bytes_)) return false;
@@ -248,8 +248,7 @@ BATON_HOT inline bool Validation::is_valid(const std::byte* message, std::uint32
   return true;
 }
 
-BATON_HOT bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes,
-                                 Error* why) {
+bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes, Error* why) {
   const auto& self = *static_cast<const Validation*>(validation);
   if (unlikely(why != nullptr)) return self.explain(message, size_bytes, why);
   return self.is_valid(message, size_bytes);
@@ -261,7 +260,7 @@ BATON_COLD bool Validation::explain(const std::byte* message, std::uint32_t size
   return valid.ok();
 }
 
-BATON_HOT Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
+Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
   if (flat_ && is_valid(message, size_bytes)) return {};
   return validate(type_, message, size_bytes);
 }

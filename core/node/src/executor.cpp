@@ -25,9 +25,9 @@
 namespace baton {
 namespace detail {
 
-BATON_HOT bool ReaderExecutable::ready() const { return reader_->has_data(); }
+bool ReaderExecutable::ready() const { return reader_->has_data(); }
 
-BATON_HOT bool ReaderExecutable::execute() {
+bool ReaderExecutable::execute() {
   Result<transport::TakenSample> taken = reader_->take_next();
   if (unlikely(!taken.ok())) {
     // Another thread took the last sample that may be held: ready() is false until one is released.
@@ -438,7 +438,7 @@ BATON_HOT_INLINE bool detail::ExecutorState::run_one(Spinner& spinner, SteadyTim
   }
 }
 
-BATON_HOT std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
+std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
   Spinner spinner;
   std::size_t count = 0;
   const os::Lock lock(mutex);

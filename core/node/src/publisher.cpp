@@ -4,14 +4,14 @@
 
 namespace baton::detail {
 
-BATON_HOT Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share) {
+Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share) {
   Result<memory::Chunk> chunk = fixed ? writer_->loan_sized(bytes) : writer_->loan_growing();
   if (chunk.ok()) *share = transport::WriterShare(*writer_);
   return chunk;
 }
 
-BATON_HOT Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
-                                                       transport::WriterShare* share) {
+Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
+                                             transport::WriterShare* share) {
   const bool is_seen = unlikely(events_ != nullptr) && events_->is_on();
   Result<std::uint64_t> sequence = is_seen ? publish_seen(chunk, info) : writer_->publish(chunk, info);
   if (!sequence.ok()) return sequence;
@@ -35,12 +35,12 @@ Error PublisherCore::not_its_loan() const {
           "publish on '" + topic_ + "': the loan is empty or of another publisher; publish(*loan) copies it"};
 }
 
-BATON_HOT void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share, memory::Chunk* chunk) {
+void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share, memory::Chunk* chunk) {
   *chunk = lent_or_throw(fixed ? writer_->loan_sized(bytes) : writer_->loan_growing());
   new (static_cast<void*>(share)) transport::WriterShare(*writer_);  // over an empty one
 }
 
-BATON_HOT std::uint64_t PublisherCore::publish(memory::Chunk* chunk, transport::WriterShare* share) {
+std::uint64_t PublisherCore::publish(memory::Chunk* chunk, transport::WriterShare* share) {
   if (chunk->header == nullptr || share->get() != writer_.get()) throw_error(not_its_loan());
   const std::uint64_t sequence = writer_->publish(*chunk).or_throw();
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing

@@ -66,7 +66,7 @@ BATON_HOT_BSS std::int64_t g_time_namespace_ns = 0;
 
 }  // namespace
 
-BATON_HOT std::int64_t time_namespace_ns() noexcept { return g_time_namespace_ns; }
+std::int64_t time_namespace_ns() noexcept { return g_time_namespace_ns; }
 
 namespace {
 
@@ -82,13 +82,13 @@ BATON_COLD std::int64_t read_by_call(clockid_t id) noexcept {
 }  // namespace
 
 // The vDSO makes the system call itself for a clock that it cannot read, and returns what the call returns.
-BATON_HOT std::int64_t clock_ns(clockid_t id) noexcept {
+std::int64_t clock_ns(clockid_t id) noexcept {
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   timespec now;
   return vdso != nullptr && vdso(id, &now) == 0 ? ns_of(now) : read_by_call(id);
 }
 
-BATON_HOT Times read_both_clocks() noexcept {
+Times read_both_clocks() noexcept {
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   timespec monotonic, realtime;
   if (vdso == nullptr || vdso(CLOCK_MONOTONIC, &monotonic) != 0 || vdso(CLOCK_REALTIME, &realtime) != 0)

@@ -39,7 +39,7 @@ constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
   return scope == FutexScope::kProcess ? FUTEX_PRIVATE_FLAG : 0;
 }
 
-BATON_HOT timespec to_timespec(std::int64_t ns) noexcept {
+timespec to_timespec(std::int64_t ns) noexcept {
   if (ns < 0) ns = 0;
   timespec out{};
   out.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
@@ -47,7 +47,7 @@ BATON_HOT timespec to_timespec(std::int64_t ns) noexcept {
   return out;
 }
 
-BATON_HOT WaitOutcome outcome_of(long result) noexcept {
+WaitOutcome outcome_of(long result) noexcept {
   if (likely(result >= 0)) return WaitOutcome::kWoken;
   switch (result) {
     case -EAGAIN:
@@ -72,7 +72,7 @@ bool probe_waitv() noexcept {
 
 }  // namespace
 
-BATON_HOT bool futex_waits_available() noexcept {
+bool futex_waits_available() noexcept {
   // Constant-initialized, as in page_bytes(). Relaxed: orders nothing, and every thread finds the same value.
   enum : int { kUnknown, kYes, kNo };
   static std::atomic<int> known{kUnknown};
@@ -84,7 +84,7 @@ BATON_HOT bool futex_waits_available() noexcept {
   return answer == kYes;
 }
 
-BATON_HOT WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
+WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
   timespec deadline = to_timespec(deadline_ns);
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
@@ -108,7 +108,7 @@ bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcep
                    deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY) == 0;
 }
 
-BATON_HOT int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope) noexcept {
+int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope) noexcept {
   return static_cast<int>(system_call(SYS_futex, word_of(word), FUTEX_WAKE | flag_of(scope), count, 0, 0, 0));
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/page.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +7,7 @@
 
 namespace baton::os {
 
-BATON_HOT std::size_t page_bytes() noexcept {
+std::size_t page_bytes() noexcept {
   // Constant-initialized: a child forked while another thread initialises a static object would wait for it for ever.
   static std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);  // orders nothing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/private_mapping.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -58,7 +57,7 @@ int pagemap() noexcept {
   return static_cast<int>(known & 0xffffffff) - 1;  // another thread was first
 }
 
-BATON_HOT void give_back(std::uint64_t start, std::uint64_t end) noexcept {
+void give_back(std::uint64_t start, std::uint64_t end) noexcept {
   void* const at = reinterpret_cast<void*>(start);
   if (::madvise(at, end - start, MADV_DONTNEED) == 0) return;
   ::munlock(at, end - start);  // a program that has locked its memory meanwhile must not read old changes either
@@ -66,7 +65,7 @@ BATON_HOT void give_back(std::uint64_t start, std::uint64_t end) noexcept {
 }
 
 // False: the kernel does not know the call.
-BATON_HOT bool scan(int fd, std::uint64_t start, std::uint64_t end, std::size_t* pages) noexcept {
+bool scan(int fd, std::uint64_t start, std::uint64_t end, std::size_t* pages) noexcept {
   PageRegion regions[64];
   while (start < end) {
     ScanArguments arguments{};
@@ -136,7 +135,7 @@ Result<void> map_private_copy(int fd, std::size_t bytes, std::byte* at) {
   return {};
 }
 
-BATON_HOT std::size_t discard_private_changes(std::byte* at, std::size_t bytes) noexcept {
+std::size_t discard_private_changes(std::byte* at, std::size_t bytes) noexcept {
   const int saved = errno;
   const auto start = reinterpret_cast<std::uintptr_t>(at);
   std::size_t pages = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/wake_socket.hpp"
-#include "baton/os/hot_path.hpp"
 
 #include <poll.h>
 
@@ -28,13 +27,13 @@ Result<WakeSocket> WakeSocket::create() {
   return out;
 }
 
-BATON_HOT bool notify(int notify_end) noexcept {
+bool notify(int notify_end) noexcept {
   const char byte = 1;
   return ::send(notify_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
          errno == EINTR;
 }
 
-BATON_HOT bool drain(int wait_end) noexcept {
+bool drain(int wait_end) noexcept {
   char bytes[4096];
   iovec space{bytes, sizeof bytes};
   msghdr message{};
@@ -47,7 +46,7 @@ BATON_HOT bool drain(int wait_end) noexcept {
   return ::recv(wait_end, bytes, static_cast<std::size_t>(size), MSG_DONTWAIT) == size;
 }
 
-BATON_HOT bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
+bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
   pollfd entry{wait_end, POLLIN, 0};
   timespec left{};
   timespec* limit = nullptr;

@@ -71,7 +71,7 @@ BATON_COLD std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, st
   return lost;
 }
 
-BATON_HOT const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
+const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
 std::uint64_t TakenSample::process() const noexcept { return connection_->process; }
 

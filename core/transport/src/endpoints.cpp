@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handles of transport.hpp: each forwards to its implementation. An endpoint ends with its handle, though the
 // participant and samples keep parts of the implementation.
-#include "baton/os/hot_path.hpp"
 #include "participant.hpp"
 #include "reader.hpp"
 #include "writer.hpp"
@@ -55,14 +54,14 @@ Result<TypeInfo> Participant::type_of(const Gid& endpoint, os::Nanoseconds timeo
 int Participant::domain() const { return impl_->domain(); }
 
 // Loans and publish() are in writer.cpp.
-BATON_HOT Result<void> Writer::keep(const memory::Chunk& chunk) { return impl().keep(chunk); }
-BATON_HOT Result<std::uint64_t> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
+Result<void> Writer::keep(const memory::Chunk& chunk) { return impl().keep(chunk); }
+Result<std::uint64_t> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
   return impl().publish_to(kept, reader);
 }
 
-BATON_HOT Writer::Unread Writer::unread(const Gid& reader) { return impl().unread(reader); }
-BATON_HOT void Writer::drop(const memory::Chunk& kept) noexcept { impl().drop(kept); }
-BATON_HOT std::uint32_t Writer::matched() const { return impl().matched(); }
+Writer::Unread Writer::unread(const Gid& reader) { return impl().unread(reader); }
+void Writer::drop(const memory::Chunk& kept) noexcept { impl().drop(kept); }
+std::uint32_t Writer::matched() const { return impl().matched(); }
 std::vector<Gid> Writer::readers_of(std::uint64_t sequence) const { return impl().readers_of(sequence); }
 bool Writer::hand_newest_to(const Gid& reader) { return impl().hand_newest_to(reader); }
 std::vector<Gid> Writer::matched_readers() const { return impl().matched_readers(); }
@@ -77,16 +76,16 @@ void Writer::trim() { impl().trim(); }
 
 Reader::~Reader() { impl_->close(); }
 void Reader::expel(const Gid& publisher, const std::string& what) noexcept { impl_->expel(publisher, what); }
-BATON_HOT std::size_t Reader::unread() const { return impl_->unread(); }
+std::size_t Reader::unread() const { return impl_->unread(); }
 bool Reader::awaits_memory(const Gid& publisher) const { return impl_->awaits_memory(publisher); }
-BATON_HOT std::uint32_t Reader::matched() const { return impl_->matched(); }
+std::uint32_t Reader::matched() const { return impl_->matched(); }
 std::map<Gid, bool> Reader::publishers() const { return impl_->publishers(); }
 std::vector<EndpointInfo> Reader::gone_publishers() const { return impl_->gone_publishers(); }
 void Reader::stop_matching() noexcept { impl_->stop_matching(); }
 void Reader::continue_after(const Reader& before) { impl_->continue_after(*before.impl_); }
-BATON_HOT Statuses Reader::statuses() const { return impl_->statuses(); }
+Statuses Reader::statuses() const { return impl_->statuses(); }
 Losses Reader::losses() const { return impl_->losses(); }
-BATON_HOT std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }
+std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }
 std::int64_t Reader::sign_of_life_ns(const Gid& publisher) const { return impl_->sign_of_life_ns(publisher); }
 void Reader::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }
 const Gid& Reader::gid() const { return impl_->gid(); }

@@ -65,9 +65,8 @@ BATON_COLD std::int64_t Reader::Impl::not_before_known(ReaderConnection& connect
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
-BATON_HOT Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
-                                                std::uint64_t* unread, std::optional<Error>* error, Passes& passes,
-                                                bool holdable, const Gid* only) {
+Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread,
+                                      std::optional<Error>* error, Passes& passes, bool holdable, const Gid* only) {
   *best = nullptr;
   *unread = 0;
   std::int64_t earliest = INT64_MAX;
@@ -136,7 +135,7 @@ bool Reader::Impl::oldest_of(ReaderConnection& connection, memory::QueuedMessage
 
 /// KEEP_LAST applies to all publishers together: only the newest `depth` unread messages count. True if older ones exceed the depth. They are
 /// then given up, or were taken or evicted meanwhile. A look at all publishers for each of them would be too much work where these are many.
-BATON_HOT bool Reader::Impl::merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept {
+bool Reader::Impl::merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth)
     return false;
   memory::QueuedMessage message;
@@ -310,7 +309,7 @@ BATON_HOT_INLINE Result<TakenSample> Reader::Impl::take(Passes& passes) {
   return sample_of(found, header, size_bytes);
 }
 
-BATON_HOT Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
+Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
   if (forked()) return forked_error();
   const os::Lock lock(mutex_);
   // As many as its queue may have: if there is none left of those that were there, no message is returned (ros1/api relies on it).
@@ -372,7 +371,7 @@ BATON_HOT_SELDOM Result<TakenSample> Reader::Impl::take_any(const Gid* only, Pas
 }
 
 /// True for a message that was delivered before, or is too old.
-BATON_HOT bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
+bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
   if (connection.interrupted && interrupted_.seen(connection.writer, connection.process, message.sequence)) return true;
   if (connection.lifespan_ns >= kEndless.count()) return false;
   const std::int64_t now = os::monotonic_ns();
@@ -459,17 +458,17 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-BATON_HOT Result<TakenSample> Reader::take() {
+Result<TakenSample> Reader::take() {
   Impl::Passes passes;
   return impl_->take(passes);
 }
-BATON_HOT Result<TakenSample> Reader::take_next() {
+Result<TakenSample> Reader::take_next() {
   Impl::Passes passes;
   Result<TakenSample> taken = impl_->take(passes);
   if (unlikely(!taken.ok())) return impl_->take_after(std::move(taken), passes);
   return taken;
 }
-BATON_HOT Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
+Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
 
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
@@ -507,9 +506,9 @@ BATON_HOT_INLINE bool Reader::Impl::has_data() const {
   return usual_ != nullptr ? usual_->readable() : any_readable();
 }
 
-BATON_HOT bool Reader::has_data() const { return impl_->has_data(); }
+bool Reader::has_data() const { return impl_->has_data(); }
 
-BATON_HOT std::size_t Reader::Impl::unread() const {
+std::size_t Reader::Impl::unread() const {
   if (forked()) return 0;
   std::size_t count = 0;
   const os::Lock lock(mutex_);
@@ -530,7 +529,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 // descriptor is drained only when the queues are empty, so it stays readable while there may be data.
 
 /// Announces sleep (wake.hpp W1 to W4). True if a message arrived meanwhile.
-BATON_HOT bool Reader::Impl::rearm() {
+bool Reader::Impl::rearm() {
   wake_->drain(broke_wake_socket);
   // Repeats earlier announcements: a wait set that the reader left may have revoked them, and woken this one.
   for (const ConnectionRef& ref : connections_) {
@@ -542,7 +541,7 @@ BATON_HOT bool Reader::Impl::rearm() {
   return any_readable();
 }
 
-BATON_HOT void Reader::Impl::disarm() {
+void Reader::Impl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->sleeping);
   armed_ = false;
   find_usual();
@@ -567,7 +566,7 @@ Result<int> Reader::Impl::pollable_fd() {
   return wake_->fd();
 }
 
-BATON_HOT std::uint32_t Reader::Impl::matched() const {
+std::uint32_t Reader::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
   return static_cast<std::uint32_t>(
@@ -610,7 +609,7 @@ void Reader::Impl::stop_matching() noexcept {
   matches_ = false;
 }
 
-BATON_HOT Statuses Reader::Impl::statuses() const {
+Statuses Reader::Impl::statuses() const {
   if (forked()) return {};
   const os::Lock lock(mutex_);
   Statuses out = statuses_;

@@ -9,7 +9,7 @@
 
 namespace baton::transport {
 
-BATON_HOT void TakenSample::release() noexcept {
+void TakenSample::release() noexcept {
   if (header_ == nullptr) return;
   header_ = nullptr;
   ReaderConnection& connection = *connection_;

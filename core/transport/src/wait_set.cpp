@@ -31,7 +31,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-BATON_HOT void WaitSet::Impl::look_again() {
+void WaitSet::Impl::look_again() {
   if (generation != os::fork_generation()) return;
   memory::announce_event<Platform>(futex.own());
   switch (memory::who_sleeps<Platform>(sleeping)) {
@@ -59,7 +59,7 @@ BATON_COLD bool WaitSet::Impl::has_news() {
 }
 
 // Plain loops: std::any_of is unrolled to four times the code, and most wait sets have one publisher.
-BATON_HOT inline bool WaitSet::Impl::has_work() {
+inline bool WaitSet::Impl::has_work() {
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
@@ -167,9 +167,9 @@ void WaitSet::wake_once_for_each_message() { impl_->once = true; }
 
 void WaitSet::set_spin(os::Nanoseconds budget) { impl_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
 
-BATON_HOT Result<bool> WaitSet::wait(os::Nanoseconds timeout) { return impl_->wait(timeout); }
+Result<bool> WaitSet::wait(os::Nanoseconds timeout) { return impl_->wait(timeout); }
 
-BATON_HOT const Reader::Impl* WaitSet::reader_with_work() const noexcept {
+const Reader::Impl* WaitSet::reader_with_work() const noexcept {
   return impl_->with_message != nullptr ? impl_->with_message->reader : nullptr;
 }
 

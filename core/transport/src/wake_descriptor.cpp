@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <string>
 
-#include "baton/os/hot_path.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
 
@@ -62,7 +61,7 @@ WakeDescriptor::Sockets::iterator WakeDescriptor::erase(Sockets::iterator at) no
 }
 
 /// Drains the ready sockets; returns those that cannot be drained. Allocates nothing.
-BATON_HOT const std::vector<WakeDescriptor::Socket*>& WakeDescriptor::spoilt() {
+const std::vector<WakeDescriptor::Socket*>& WakeDescriptor::spoilt() {
   spoilt_.clear();
   constexpr std::chrono::steady_clock::time_point kAtOnce{};
   if (!poller_.wait(kAtOnce, ready_)) return spoilt_;  // a signal

@@ -86,8 +86,8 @@ std::shared_ptr<Writer> Writer::Impl::open() {
   return {static_cast<Writer*>(this), [](Writer* writer) { writer->give_up_share(); }};
 }
 
-BATON_HOT void Writer::hold_share() noexcept { impl().hold(); }
-BATON_HOT void Writer::give_up_share() noexcept { impl().give_up(); }
+void Writer::hold_share() noexcept { impl().hold(); }
+void Writer::give_up_share() noexcept { impl().give_up(); }
 
 BATON_HOT_INLINE void Writer::Impl::give_up() noexcept {
   // acq_rel: the last one closes after all that the others did.
@@ -98,10 +98,8 @@ BATON_HOT_INLINE void Writer::Impl::give_up() noexcept {
   });
 }
 
-BATON_HOT Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
-  return impl().loan(message_bytes, false);
-}
-BATON_HOT Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
+Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) { return impl().loan(message_bytes, false); }
+Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
 
 Result<memory::Chunk> Writer::loan_growing(std::size_t expected_bytes) { return impl().loan_expecting(expected_bytes); }
 void Writer::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes) {
@@ -149,7 +147,7 @@ void Writer::Impl::deliver_frames_to_self() {
   for (Frame& frame : frames) context_->deliver_to_self(std::move(frame));
 }
 
-BATON_HOT void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
+void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
 
 BATON_HOT_INLINE void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (forked()) return;
@@ -172,14 +170,14 @@ BATON_COLD void Writer::Impl::not_pushed(WriterConnection& connection, memory::H
   if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
 }
 
-BATON_HOT memory::PushStatus Writer::Impl::push(WriterConnection& connection, const KeptMessage& message) {
+memory::PushStatus Writer::Impl::push(WriterConnection& connection, const KeptMessage& message) {
   pool_->add_reference(message.handle);
   return push_referenced(connection, message);
 }
 
 BATON_HOT_SELDOM void Writer::Impl::remember(const KeptMessage& message) { history_.add(message, release()); }
 
-BATON_HOT WriterConnection* Writer::Impl::find(const Gid& reader) const {
+WriterConnection* Writer::Impl::find(const Gid& reader) const {
   return live_.find([&](const auto& connection) { return connection->reader == reader; });
 }
 
@@ -202,8 +200,7 @@ BATON_HOT_SELDOM void Writer::Impl::add(memory::ChunkHeader& header, const Publi
 }
 
 /// Fills the header; returns the time of publication, of the machine.
-BATON_HOT std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
-                                              const PublishInfo* info) {
+std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info) {
   const os::Times now = os::read_both_clocks();
   header.sequence = sequence;
   header.source_monotonic_ns = now.machine_ns;
@@ -214,7 +211,7 @@ BATON_HOT std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::
 
 /// Whether each queue that refuses when full has room, or (skips_full) at least one queue. `only`: the one reader that gets the
 /// message, or null.
-BATON_HOT bool Writer::Impl::room_for(const WriterConnection* only) {
+bool Writer::Impl::room_for(const WriterConnection* only) {
   bool full = false, room = false;
   for (const auto& connection : live_) {
     if (only != nullptr && connection != only) continue;
@@ -237,8 +234,8 @@ BATON_HOT bool Writer::Impl::room_for(const WriterConnection* only) {
 //                5 its handle in the queue of each reader   8 the history; connections found broken meanwhile end
 // An error comes before 3, and the chunk stays a loan.
 
-BATON_HOT Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().deliver(chunk, nullptr); }
-BATON_HOT Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().deliver(chunk, nullptr); }
+Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   return impl().deliver(chunk, &info);
 }
 
@@ -353,7 +350,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   return pushed;
 }
 
-BATON_HOT Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
+Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   if (forked()) return forked_error();
   const os::Lock lock(mutex_);
   last_publish_ns_ = os::of_process(complete(*chunk.header, ++last_kept_, nullptr));
@@ -362,7 +359,7 @@ BATON_HOT Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   return {};
 }
 
-BATON_HOT Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
+Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
   if (forked()) return out_of_line([&] { return forked_error(); });
   const os::Lock lock(mutex_);
   WriterConnection* const found = find(reader);
@@ -398,14 +395,14 @@ BATON_HOT Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& ke
   });
 }
 
-BATON_HOT Writer::Unread Writer::Impl::unread(const Gid& reader) {
+Writer::Unread Writer::Impl::unread(const Gid& reader) {
   if (forked()) return {};
   const os::Lock lock(mutex_);
   WriterConnection* const connection = find(reader);
   return connection == nullptr ? Writer::Unread{} : Writer::Unread{connection->number, connection->channel.unread()};
 }
 
-BATON_HOT void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
+void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
   if (forked()) return;
   const os::Lock lock(mutex_);
   if (pool_) pool_->release(kept.handle);
@@ -426,7 +423,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
   return released;
 }
 
-BATON_HOT void Writer::Impl::collect() {
+void Writer::Impl::collect() {
   for (const auto& connection : live_) {
     if (connection->broken || (connection->channel.collect(release()) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
@@ -444,7 +441,7 @@ void Writer::Impl::collect_drained() {
   drained_ = !draining_.empty();
 }
 
-BATON_HOT std::uint32_t Writer::Impl::matched() const {
+std::uint32_t Writer::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
   return live_.size() + (options_.seldom ? resting_.matched() : 0);

@@ -3,7 +3,6 @@
 // short. The arithmetic is in grants.cpp, the rules in docs/format/qos.md.
 #include <algorithm>
 
-#include "baton/os/hot_path.hpp"
 #include "baton/os/shortage.hpp"
 #include "endpoint_context.hpp"
 #include "writer.hpp"
@@ -96,7 +95,7 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
 
 /// Call right after a successful collect(). True: the reader holds more than its grant, which an honest reader never
 /// does. Its samples are then released, since the other grants leave room for its grant only.
-BATON_HOT bool Writer::Impl::overheld(WriterConnection& connection) {
+bool Writer::Impl::overheld(WriterConnection& connection) {
   if (connection.channel.held() <= connection.held) return false;
   return out_of_line([&]() BATON_REQUIRES(mutex_) {
     connection.holds_too_much = true;

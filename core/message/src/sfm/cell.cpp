@@ -48,8 +48,8 @@ bool aligned(const void* p, std::size_t alignment) noexcept {
 // and little of the message is unused.
 constexpr std::size_t kAppendStep = 1024;
 
-BATON_HOT bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed,
-                             std::size_t alignment, bool append) {
+bool grow_in_place(const void* owner, std::byte* content, std::size_t capacity, std::size_t needed,
+                   std::size_t alignment, bool append) {
   if (append) {
     const std::size_t wanted = std::max(needed, std::min(capacity * 2, capacity + kAppendStep));
     if (wanted > needed && aligned(content, content_alignment(alignment, wanted)) &&
@@ -100,13 +100,13 @@ std::size_t Cell::chunk_capacity_bytes() const noexcept {
 }
 
 /// The first content of a cell in a chunk. REQUIRES: needed <= kMaxContentBytes.
-BATON_HOT inline std::byte* Cell::first_content(std::size_t needed, std::size_t alignment, bool append) {
+inline std::byte* Cell::first_content(std::size_t needed, std::size_t alignment, bool append) {
   const std::size_t bytes =
       append ? std::max(needed, std::max(needed, std::size_t{16}) / alignment * alignment) : needed;
   return static_cast<std::byte*>(memory::content_allocate(this, bytes, content_alignment(alignment, bytes)));
 }
 
-BATON_HOT Cell::Room Cell::make_room(std::size_t needed, std::size_t alignment, bool append) {
+Cell::Room Cell::make_room(std::size_t needed, std::size_t alignment, bool append) {
   check_bytes(needed);
   if (!in_chunk()) {
     const PrivateBlock* old = block();
@@ -138,7 +138,7 @@ void Cell::cancel(const Room& room) noexcept {
   }
 }
 
-BATON_HOT void Cell::commit(const Room& room) noexcept {
+void Cell::commit(const Room& room) noexcept {
   if (!room.moved) return;
   if (in_chunk()) {
     std::byte* old = content();
@@ -152,7 +152,7 @@ BATON_HOT void Cell::commit(const Room& room) noexcept {
   free_block(old);
 }
 
-BATON_HOT std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append) {
+std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append) {
   // The ordinary case of a message that is being built: nothing to move, nothing to free.
   if (in_chunk() && offset_ == 0 && !append) {
     check_bytes(needed);
@@ -183,7 +183,7 @@ BATON_COLD std::byte* Cell::reserve_more(std::size_t used, std::size_t needed, s
   return room.content;
 }
 
-BATON_HOT void Cell::release() noexcept {
+void Cell::release() noexcept {
   if (in_chunk()) {
     if (offset_ != 0 && !memory::content_free(this, content())) return;
   } else {

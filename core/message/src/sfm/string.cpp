@@ -46,7 +46,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
 
 }  // namespace
 
-BATON_HOT char* StringCell::reserve(std::size_t count, bool append) {
+char* StringCell::reserve(std::size_t count, bool append) {
   const std::size_t used = size();
   const std::size_t padded = count + 4 - (count & 3);  // > count, a multiple of 4
   if (in_chunk()) {
@@ -57,7 +57,7 @@ BATON_HOT char* StringCell::reserve(std::size_t count, bool append) {
   return data;
 }
 
-BATON_HOT void StringCell::set_size(std::size_t count) noexcept {
+void StringCell::set_size(std::size_t count) noexcept {
   if (!in_chunk()) {
     if (PrivateBlock* b = block()) {
       b->size = static_cast<std::uint32_t>(count);
@@ -78,7 +78,7 @@ BATON_HOT void StringCell::set_size(std::size_t count) noexcept {
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }
 
-BATON_HOT void StringCell::assign(std::string_view text, std::size_t bound) {
+void StringCell::assign(std::string_view text, std::size_t bound) {
   check(text.size(), bound);
   if (!in_chunk() || chunk_offset() != 0 || text.empty()) return assign_again(text);
   // The ordinary case of a message that is being built. The padding first: characters take the place of its zeros.

@@ -2,12 +2,12 @@
 // Words for code that runs for every message. docs/concepts/hot-path.md says when each is right, and what it saves.
 #pragma once
 
-/// A function that runs for every message. The linker puts these side by side, in the order of a message's way.
+/// A function of the RMW that runs for every message, to lie beside the others. libbaton's are named in cmake/hot_path.ld instead.
 #define BATON_HOT [[gnu::hot]]
-/// A part of such a function, which has a name only to be read. It is compiled into its caller.
-#define BATON_HOT_INLINE [[gnu::hot, gnu::always_inline]] inline
-/// What some messages need: near the hot code, but not inside of it.
-#define BATON_HOT_SELDOM [[gnu::hot, gnu::noinline]]
+/// A part of a function that runs for every message, which has a name only to be read. It is compiled into its caller.
+#define BATON_HOT_INLINE [[gnu::always_inline]] inline
+/// What some messages need: not inside of the code that all need.
+#define BATON_HOT_SELDOM [[gnu::noinline]]
 /// What runs once, or after a failure: a new connection, a new segment, a lost message. It lies away from the hot code. For an expression:
 /// out_of_line() (`baton/os/result.hpp`).
 #define BATON_COLD [[gnu::cold, gnu::noinline]]

@@ -213,6 +213,7 @@ class Hub {
   std::vector<std::int32_t> unmet_pids() const;
 
  private:
+  friend struct HubInside;  // hub_discovery_test.cpp
   struct Impl;
   explicit Hub(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

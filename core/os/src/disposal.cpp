@@ -94,7 +94,7 @@ bool close_returns(int fd) noexcept {
 
 // Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
 // taken out, and closed one by one.
-unsigned take_unread(int socket) noexcept {
+unsigned take_unread(int socket, unsigned most) noexcept {
   // No packet arrives from now on. An honest owner of the same socket only writes to it.
   if (::shutdown(socket, SHUT_RD) != 0) return 0;
   int type = 0;
@@ -105,11 +105,10 @@ unsigned take_unread(int socket) noexcept {
   const int on = 1;
   if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return 0;  // no Unix socket
   constexpr int kMostFds = 253;                                                      // SCM_MAX_FD, unix(7)
-  constexpr unsigned kMostPackets = 100000;                                          // far more than a socket takes
   std::array<char, 4096> bytes;  // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
   unsigned calls = 0;
-  while (calls < kMostPackets) {
+  while (calls < most) {
     ++calls;
     iovec space{bytes.data(), bytes.size()};
     msghdr message{};
@@ -157,6 +156,12 @@ void dispose(UniqueFd fd) noexcept {
   } catch (...) {
     fd.reset();
   }
+}
+
+void close_socket(UniqueFd socket) noexcept {
+  constexpr unsigned kFewPackets = 8;
+  const unsigned calls = take_unread(socket.get(), kFewPackets);
+  if (calls == 0 || calls == kFewPackets) dispose(std::move(socket));
 }
 
 ReceivedFd& ReceivedFd::operator=(ReceivedFd&& other) noexcept {

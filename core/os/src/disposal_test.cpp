@@ -224,6 +224,26 @@ TEST(Disposal, ASocketIsEmptiedInOneCallForEachPacketAndOneForTheEnd) {
   }
 }
 
+// A process that parks hundreds of links closes as many, and each would begin a thread.
+TEST(Disposal, ASocketInWhichFewPacketsLieIsClosedOnTheCallingThread) {
+  for (const unsigned packets : {0U, 3U, 30U}) {
+    Lingering blocks;
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+    const UniqueFd giver(ends[1]);
+    const int fd = blocks.socket.get();
+    for (unsigned i = 0; i < packets; ++i)
+      ASSERT_EQ(send_packet(giver.get(), "", 1, nullptr, 0, &fd, i == 2 ? 1 : 0), IoStatus::kDone);
+    close_socket(UniqueFd(ends[0]));
+    if (packets < 8) {
+      EXPECT_TRUE(closed_now(giver.get())) << packets;
+    } else {
+      EXPECT_TRUE(eventually([&] { return closed_now(giver.get()); })) << "elsewhere";
+    }
+    blocks.reader.reset();
+  }
+}
+
 TEST(Disposal, DescriptorsThatLieBehindManyEmptyPacketsKeepNothingElseFromEnding) {
   std::array<Lingering, kMostDisposalThreads> lingering;
   std::array<UniqueFd, kMostDisposalThreads> givers;

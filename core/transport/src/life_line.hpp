@@ -68,7 +68,7 @@ class LifeLine {
     if (!socket) return;
     // Unread packets may hold descriptors whose close blocks. The other end still sees the end at once.
     os::end_both_directions(socket.get());
-    os::dispose(std::move(socket));
+    os::close_socket(std::move(socket));
   }
 
  private:

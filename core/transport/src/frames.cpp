@@ -90,6 +90,8 @@ static_assert(kMostAnnouncements * (3 * kMaxNameBytes + 160) <= kMaxPayloadBytes
 Result<std::vector<AnnounceFrame>> decode_announcements(const Payload& bytes) {
   WireReader in(bytes);
   std::vector<AnnounceFrame> out;
+  constexpr std::size_t kShortAnnouncement = 160;  // a guess, so that frames are seldom moved
+  out.reserve(std::min(kMostAnnouncements, 1 + bytes.size() / kShortAnnouncement));
   do {
     out.push_back(get_announcement(in));
     if (!in.ok() || out.size() > kMostAnnouncements) return bad("ANNOUNCE");

@@ -89,8 +89,7 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
   std::size_t* share = nullptr;
   // All steps that can throw or fail come first; this takes them back.
   const auto undo = [&]() noexcept {
-    const auto slot = by_gid_.find(frame.gid);
-    if (slot != by_gid_.end()) by_gid_.erase(slot);
+    if (is_taken(frame.gid)) last_place_ = by_gid_.erase(place_of(frame.gid));
     if (share != nullptr && *share == 0) announcing.per_topic->erase(&topic->second);
     if (topic != topics_.end()) drop_if_empty(topic);
     if (record.qos != nullptr) qos_.remove(*record.qos);
@@ -115,7 +114,8 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
     share = share_of(announcing, topic->second);
     if (share != nullptr && *share >= kMaxAnnouncedPerTopic)
       return fail(limit("endpoints of one process on one topic", kMaxAnnouncedPerTopic));
-    added = &by_gid_.insert(Slot{record}).first->record;
+    last_place_ = by_gid_.insert(place_of(frame.gid), Slot{record});
+    added = &last_place_->record;
     (peer == kSelf ? topic->second.own : topic->second.foreign).append(added->serial, added);
   } catch (...) {
     undo();
@@ -130,16 +130,30 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
   return added;
 }
 
+Graph::Slots::iterator Graph::place_of(const Gid& gid) const noexcept {
+  const ById less = by_gid_.key_comp();
+  if (last_place_ != by_gid_.end() && less(*last_place_, gid)) {
+    const auto next = std::next(last_place_);
+    if (next == by_gid_.end() || !less(*next, gid)) return last_place_ = next;
+  } else if (last_place_ == by_gid_.begin() || less(*std::prev(last_place_), gid)) {
+    return last_place_;
+  }
+  return last_place_ = by_gid_.lower_bound(gid);
+}
+
+bool Graph::is_taken(const Gid& gid) const {
+  const auto place = place_of(gid);
+  return place != by_gid_.end() && place->record.gid == gid;
+}
+
 EndpointRecord* Graph::find(const Gid& gid) {
   ++visits_;
-  const auto found = by_gid_.find(gid);
-  return found == by_gid_.end() || found->record.owner->leaving ? nullptr : &found->record;
+  return is_taken(gid) && !last_place_->record.owner->leaving ? &last_place_->record : nullptr;
 }
 
 EndpointRecord* Graph::find_left(const Gid& gid) {
   ++visits_;
-  const auto found = by_gid_.find(gid);
-  return found == by_gid_.end() || !found->record.owner->leaving ? nullptr : &found->record;
+  return is_taken(gid) && last_place_->record.owner->leaving ? &last_place_->record : nullptr;
 }
 
 void Graph::remove_endpoint(EndpointRecord& record) noexcept {
@@ -158,7 +172,7 @@ void Graph::remove_endpoint(EndpointRecord& record) noexcept {
   names_.remove(*record.node);
   types_.remove(*record.type);
   qos_.remove(*record.qos);
-  by_gid_.erase(by_gid_.find(record.gid));
+  last_place_ = by_gid_.erase(place_of(record.gid));
   --owner.endpoints;
   if (!owner.leaving) drop_if_empty(peers_.find(owner.id));
 }
@@ -253,6 +267,13 @@ bool Graph::visit_endpoints(std::optional<Gid>& after, std::size_t most,
     after = at->record.gid;
   }
   return false;
+}
+
+void Graph::visit_nodes_of(PeerId peer, const std::function<void(const NodeName&)>& visit) const {
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return;
+  for (const auto& [name, count] : found->second.names)
+    for (std::size_t i = 0; i < count; ++i) visit(*name);
 }
 
 bool Graph::visit_nodes(NodePosition& after, std::size_t most,

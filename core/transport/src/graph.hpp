@@ -158,7 +158,7 @@ class Graph {
   /// Null if the id is unknown, or belongs to a peer that left.
   EndpointRecord* find(const Gid& gid);
   /// Whether an endpoint has the id, also one of a peer that left.
-  bool is_taken(const Gid& gid) const { return by_gid_.count(gid) != 0; }
+  bool is_taken(const Gid& gid) const;
   void remove_endpoint(EndpointRecord& record) noexcept;
   Topic* topic(const std::string& name);
 
@@ -215,6 +215,11 @@ class Graph {
   bool visit_nodes(NodePosition& after, std::size_t most,
                    const std::function<void(PeerId, const NodeName&)>& visit) const;
 
+  /// Visits the names of one peer's nodes.
+  void visit_nodes_of(PeerId peer, const std::function<void(const NodeName&)>& visit) const;
+
+  /// How many ids all calls so far have compared to find one; tests count these instead of time.
+  std::uint64_t comparisons() const noexcept { return comparisons_; }
   /// The number of records that all calls so far have visited; tests count these instead of time.
   std::uint64_t visits() const noexcept { return visits_; }
 
@@ -228,12 +233,18 @@ class Graph {
     static const Gid& id(const Gid& gid) noexcept { return gid; }
     template <class A, class B>
     bool operator()(const A& a, const B& b) const noexcept {
+      ++*comparisons;
       return id(a) < id(b);
     }
+    std::uint64_t* comparisons;
   };
+  using Slots = std::set<Slot, ById>;
   using Peers = std::map<PeerId, AnnouncingPeer>;
   using Topics = std::map<std::string, Topic>;
 
+  /// Where the endpoint with this id is, or would stand before. A process announces its endpoints in the order of their ids, and each is looked
+  /// for several times: so the last place is tried first.
+  Slots::iterator place_of(const Gid& gid) const noexcept;
   AnnouncingPeer* next_leaving() noexcept;
   void erase_left(const AnnouncingPeer* peer) noexcept;
   void drop_name(AnnouncingPeer& peer, std::map<const NodeName*, std::size_t>::iterator at) noexcept;
@@ -243,7 +254,9 @@ class Graph {
 
   Budgets* const budgets_;
   Topics topics_;
-  std::set<Slot, ById> by_gid_;
+  mutable std::uint64_t comparisons_ = 0;
+  Slots by_gid_{ById{&comparisons_}};
+  mutable Slots::iterator last_place_ = by_gid_.end();
   Peers peers_;
   Interned<std::string> names_;  ///< of endpoints' nodes
   Interned<NodeName> nodes_;

@@ -194,6 +194,23 @@ TEST(Graph, LooksAtAFewRecordsPerChangeHoweverManyAreOnTheTopic) {
   EXPECT_EQ(size(graph), (kPeers - 1) * kEach);
 }
 
+TEST(Graph, ComparesAFewIdsForEachEndpointThatAProcessAnnouncesInTheirOrder) {
+  Graph graph;
+  constexpr std::size_t kPeers = 200, kEach = 30;
+  for (PeerId peer = 1; peer <= kPeers; ++peer) {
+    for (std::size_t i = 1; i <= kEach; ++i) {
+      AnnounceFrame frame = endpoint(0, "t" + std::to_string(i), true);
+      frame.gid = Gid{};
+      frame.gid[0] = static_cast<std::uint8_t>(peer * 37);  // in no order
+      frame.gid[12] = static_cast<std::uint8_t>(i);
+      EXPECT_EQ(graph.find(frame.gid), nullptr);
+      ASSERT_TRUE(graph.add_endpoint(peer, frame).ok());
+      EXPECT_NE(graph.find(frame.gid), nullptr);
+    }
+  }
+  EXPECT_LE(graph.comparisons(), 16 * kPeers * kEach) << "a search among all takes 12, and there are four";
+}
+
 TEST(Graph, KeepsTheOrderOfATopicThroughAnyMixOfAdditionsAndRemovals) {
   Graph graph;
   std::vector<std::size_t> model;  // in the order of their announcements

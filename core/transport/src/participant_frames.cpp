@@ -60,10 +60,7 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   state.share = info.share;
   id_owners_.add(peer, prefix_of(info.process_id));
   BATON_CRASH_POINT("handshake.before_announce");
-  Graph::NodePosition own{kSelf, nullptr};
-  graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const NodeName& node) {
-    if (owner == kSelf) send(peer, FrameType::kNodeUp, encode(node));
-  });
+  graph_.visit_nodes_of(kSelf, [&](const NodeName& node) { send(peer, FrameType::kNodeUp, encode(node)); });
   Payload announcements;  // together: a process that comes has a few dozen of them, and meets all others
   std::size_t count = 0;
   const auto flush = [&] {

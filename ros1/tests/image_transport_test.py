@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import nodelet_packages
-from ros1_network import BUILD, PATIENCE_S
+from ros1_network import BUILD, LARGE, image
+from support.waiting import until
 
 PYTHON = "/usr/bin/python3"
 HERE = Path(__file__).parent
@@ -19,7 +20,6 @@ PLUGIN = BUILD / "share" / "baton_image_transport" / "package.xml"
 REPUBLISH = Path("/usr/lib/image_transport/republish")
 LIST = Path("/usr/lib/image_transport/list_transports")
 SAVER = Path("/usr/lib/image_view/image_saver")
-LARGE = 1_000_000
 COUNT = 3
 
 pytestmark = [
@@ -65,18 +65,6 @@ def frames(tmp_path_factory):
     return directory
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def image(number, size=LARGE):
-    """What a listener prints for the talker's image `number`."""
-    return f"{number} {number - 1} {size} good"
-
-
 def maps_images(program):
     """Whether it has mapped memory of images."""
     return program.maps("baton-data") > 0
@@ -96,18 +84,7 @@ def meet(talker, *listeners):
 # --- pluginlib
 
 
-def test_list_transports_shows_the_transport_as_available(ros):
-    done = subprocess.run([LIST], env={**ros.environment, **packages()}, capture_output=True, text=True, timeout=60)
-    assert "image_transport/baton\n" in done.stdout, done
-    assert "baton (*)" not in done.stdout, "a plugin that does not load is marked so"
-    own = done.stdout.split('"image_transport/baton"')[1].split("----")[0]
-    assert "Provided by package: baton_image_transport" in own
-    assert "Publisher: Hands images over" in own
-    assert "Subscriber: Receives images" in own
-    assert "not built" not in own
-
-
-def test_an_installation_in_another_folder_is_found_by_ros_package_path_alone(ros, tmp_path):
+def test_an_installation_in_another_folder_is_found_by_ros_package_path_alone_and_shown_as_available(ros, tmp_path):
     install = ["cmake", "--install", BUILD, "--prefix", tmp_path]
     done = subprocess.run([str(word) for word in install], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -117,6 +94,13 @@ def test_an_installation_in_another_folder_is_found_by_ros_package_path_alone(ro
     assert any("libbaton_image_transport.so" in line for line in loaded), done.stderr[-2000:]
     folders = {Path(os.path.normpath(line.split()[-1])) for line in loaded}
     assert all(tmp_path in folder.parents for folder in folders), f"of the build tree: {loaded}"
+    assert "image_transport/baton\n" in done.stdout, done
+    assert "baton (*)" not in done.stdout, "a plugin that does not load is marked so"
+    own = done.stdout.split('"image_transport/baton"')[1].split("----")[0]
+    assert "Provided by package: baton_image_transport" in own
+    assert "Publisher: Hands images over" in own
+    assert "Subscriber: Receives images" in own
+    assert "not built" not in own
 
 
 # --- Debian's programs
@@ -142,16 +126,16 @@ def pump(source, *outputs):
         return done()
 
     source.do("subscribers 1")
-    wait_until(lambda: repeated("try", lambda: all(output() for output in outputs)))
+    until(lambda: repeated("try", lambda: all(output() for output in outputs)))
     firsts = [output()[0] for output in outputs]
     pairs = list(zip(outputs, firsts, strict=True))
-    wait_until(lambda: repeated("try_last", lambda: all(output()[-1] != first for output, first in pairs)))
+    until(lambda: repeated("try_last", lambda: all(output()[-1] != first for output, first in pairs)))
     source.do("publish 1")
-    wait_until(lambda: all(output()[-1] == first for output, first in pairs))
+    until(lambda: all(output()[-1] == first for output, first in pairs))
     before = [len(output()) - 1 for output in outputs]
     for count in range(2, COUNT + 1):
         source.do("publish 1")
-        wait_until(lambda so_far=count: all(len(o()) == b + so_far for o, b in zip(outputs, before, strict=True)))
+        until(lambda so_far=count: all(len(o()) == b + so_far for o, b in zip(outputs, before, strict=True)))
     return [output()[begin:] for output, begin in zip(outputs, before, strict=True)]
 
 
@@ -230,7 +214,7 @@ def test_image_proc_gives_the_same_images_with_raw_and_with_baton(images, ros, f
 # --- programs of users
 
 
-def test_nothing_is_copied_while_nobody_subscribes(images):
+def test_images_are_copied_for_subscribers_alone_reach_their_own_node_too_and_ends_that_end_are_seen(images):
     talker = images.talker()
     talker.do(f"publish {LARGE} 3 0")
     assert not maps_images(talker)
@@ -239,32 +223,6 @@ def test_nothing_is_copied_while_nobody_subscribes(images):
     talker.do(f"publish {LARGE} 1 0")
     assert listener.line() == image(4).replace(" 3 ", " 0 ", 1), "numbers count what is published by this transport"
     assert maps_images(talker)
-
-
-def test_the_last_callback_sees_that_the_last_subscriber_has_gone(images):
-    # image_proc stops its own subscription then, and starts it when a callback sees a subscriber.
-    talker = images.talker()
-    assert status(talker) == [0, 0, 0, 0]
-    for _ in range(10):  # which of the ends is seen first differs from time to time
-        listener = images.listener()
-        wait_until(lambda: status(talker)[2:] == [1, 1])
-        listener.end()
-        wait_until(lambda: status(talker)[2:] == [0, 0])
-    wait_until(lambda: min(status(talker)[:2]) >= 10)  # a callback counts after it has seen
-
-
-def test_a_node_of_baton_is_a_subscriber_of_which_the_callbacks_are_called(images, ros):
-    talker = images.talker(BATON_DOMAIN="7")  # the runtime directory is the test's own
-    command = [sys.executable, "-m", "baton_cli", "topic", "hz", "/camera/baton"]
-    reader = ros.run(command, preload=False, BATON_DOMAIN="7", PYTHONPATH=str(BUILD / "python"))
-    wait_until(lambda: status(talker) == [1, 0, 1, 1])
-    reader.process.send_signal(signal.SIGKILL)
-    wait_until(lambda: status(talker) == [1, 1, 0, 0])
-
-
-def test_an_ended_subscription_and_an_ended_publisher_are_seen_at_the_other_end(images):
-    listener, talker = images.listener(), images.talker()
-    meet(talker, listener)
     listener.tell("drop")
     talker.do("subscribers 0")
     other = images.listener()
@@ -274,18 +232,33 @@ def test_an_ended_subscription_and_an_ended_publisher_are_seen_at_the_other_end(
         other.tell("publishers")
         return int(other.line().split()[1])
 
-    wait_until(lambda: publishers() == 1)  # the talker may see the subscription first
-    talker.do("drop")
-    wait_until(lambda: publishers() == 0)
-
-
-def test_a_node_gets_its_own_images(images):
-    talker = images.talker()
+    until(lambda: publishers() == 1)  # the talker may see the subscription first
     talker.do("look")
-    talker.do("subscribers 1")
+    talker.do("subscribers 2")
     talker.tell(f"publish {LARGE} 3 10")
     lines = [talker.line() for _ in range(4)]
-    assert [line for line in lines if line.startswith("own")] == ["own 1", "own 2", "own 3"]
+    assert [line for line in lines if line.startswith("own")] == ["own 5", "own 6", "own 7"]
+    assert [other.line().split()[0] for _ in range(3)] == ["5", "6", "7"]
+    talker.do("drop")
+    until(lambda: publishers() == 0)
+
+
+def test_callbacks_see_nodes_of_baton_and_that_the_last_subscriber_has_gone(images, ros):
+    # image_proc stops its own subscription then, and starts it when a callback sees a subscriber.
+    domain = {"BATON_DOMAIN": "7"}  # the runtime directory is the test's own
+    talker = images.talker(**domain)
+    assert status(talker) == [0, 0, 0, 0]
+    command = [sys.executable, "-m", "baton_cli", "topic", "hz", "/camera/baton"]
+    reader = ros.run(command, preload=False, PYTHONPATH=str(BUILD / "python"), **domain)
+    until(lambda: status(talker) == [1, 0, 1, 1])
+    reader.process.send_signal(signal.SIGKILL)
+    until(lambda: status(talker) == [1, 1, 0, 0])
+    for _ in range(10):  # which of the ends is seen first differs from time to time
+        listener = images.listener(**domain)
+        until(lambda: status(talker)[2:] == [1, 1])
+        listener.end()
+        until(lambda: status(talker)[2:] == [0, 0])
+    until(lambda: min(status(talker)[:2]) >= 11)  # a callback counts after it has seen
 
 
 def test_images_go_by_tcp_where_a_process_cannot_use_baton_and_an_error_says_so(images, tmp_path):
@@ -295,10 +268,10 @@ def test_images_go_by_tcp_where_a_process_cannot_use_baton_and_an_error_says_so(
     meet(talker, listener)
     talker.do(f"publish {LARGE} 3 5")
     assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
-    wait_until(lambda: any("images on /camera/baton come by TCP" in line for line in listener.errors))
+    until(lambda: any("images on /camera/baton come by TCP" in line for line in listener.errors))
     talker = images.talker(topic="other", **broken)
     listener = images.listener(topic="other")
     meet(talker, listener)
     talker.do(f"publish {LARGE} 3 5")
     assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
-    wait_until(lambda: any("images on /other/baton go by TCP" in line for line in talker.errors))
+    until(lambda: any("images on /other/baton go by TCP" in line for line in talker.errors))

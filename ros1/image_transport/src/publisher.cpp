@@ -2,14 +2,11 @@
 // The publisher's side of the transport `baton`: images on `<base topic>/baton`, a topic of sensor_msgs/Image. Subscribers
 // that have Baton take them from shared memory, all others (rosbag, other machines) from roscpp.
 #include <image_transport/publisher_plugin.h>
-#include <ros/callback_queue_interface.h>
 #include <ros/console.h>
 #include <class_loader/class_loader.hpp>
 
-#include <boost/enable_shared_from_this.hpp>
-#include <boost/make_shared.hpp>
 #include <boost/weak_ptr.hpp>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -18,69 +15,6 @@
 #include "images.hpp"
 
 namespace baton::image_transport_plugin {
-
-/// Calls `changed` from the callback queue when Baton's count of subscribers has changed, one call at a time. Thread-safe.
-class Watch final : public ros::CallbackInterface, public boost::enable_shared_from_this<Watch> {
- public:
-  using Memory = baton::Publisher<msg::sensor_msgs::Image>;
-  using Changed = std::function<void(bool more)>;
-
-  Watch(Memory memory, ros::CallbackQueueInterface& queue, Changed changed, const ros::VoidPtr& tracked_object)
-      : memory_(std::move(memory)),
-        queue_(queue),
-        changed_(std::move(changed)),
-        tracks_(tracked_object != nullptr),
-        tracked_(tracked_object) {}
-  void begin() {
-    memory_.on_event([weak = weak_from_this()](Event event) {
-      const auto watch = weak.lock();
-      if (watch && event == Event::kMatched) watch->enqueue();
-    });
-    enqueue();
-  }
-  /// `changed` is not called afterwards. Waits for a call in another thread, unless it is called by `changed`.
-  void end() {
-    memory_.on_event({});
-    {
-      const os::Lock lock(mutex_);
-      ended_ = true;
-    }
-    queue_.removeByID(id());
-    // removeByID() of Debian's roscpp does not wait for a call in another thread.
-    const std::lock_guard<std::recursive_mutex> wait(calling_);
-  }
-  CallResult call() override {
-    // A count that is older than that of a call in another thread must not be taken for a change. Recursive: `changed` may run the queue.
-    const std::lock_guard<std::recursive_mutex> lock(calling_);
-    const boost::shared_ptr<void> alive = tracked_.lock();
-    if (has_ended() || (tracks_ && !alive)) return Invalid;
-    const std::uint32_t now = memory_.matched();
-    const std::uint32_t before = std::exchange(known_, now);
-    if (now != before) changed_(now > before);
-    return Success;
-  }
-
- private:
-  bool has_ended() {
-    const os::Lock lock(mutex_);
-    return ended_;
-  }
-  void enqueue() {
-    const os::Lock lock(mutex_);
-    if (!ended_) queue_.addCallback(shared_from_this(), id());
-  }
-  std::uint64_t id() const { return reinterpret_cast<std::uint64_t>(this); }
-
-  Memory memory_;
-  ros::CallbackQueueInterface& queue_;
-  const Changed changed_;
-  const bool tracks_;
-  const boost::weak_ptr<void> tracked_;
-  os::Mutex mutex_;
-  bool ended_ BATON_GUARDED_BY(mutex_) = false;
-  std::recursive_mutex calling_;
-  std::uint32_t known_ = 0;
-};
 
 /// image_transport calls publish() only while getNumSubscribers() is not 0. Thread-safe.
 class Publisher final : public ::image_transport::PublisherPlugin {
@@ -100,7 +34,11 @@ class Publisher final : public ::image_transport::PublisherPlugin {
       const os::Lock lock(mutex_);
       std::swap(ended, ends_);
     }
-    if (ended.watch) ended.watch->end();
+    if (ended.calls) {
+      const std::lock_guard<std::recursive_mutex> wait(ended.calls->mutex);
+      ended.calls->ended = true;
+    }
+    ended.memory = {};
     ended.links.shutdown();
   }
   ~Publisher() override { shutdown(); }
@@ -112,10 +50,24 @@ class Publisher final : public ::image_transport::PublisherPlugin {
                      const ros::VoidPtr& tracked_object, bool latch) override {
     shutdown();
     const std::string topic = base_topic + "/" + getTransportName();
+    const os::Lock lock(mutex_);  // subscribers_changed may be called before the ends are there
     Ends made;
     try {
       ros1::AdvertiseOptions options;
       options.latch = latch;
+      if (connected || disconnected) {
+        made.calls = std::make_shared<Calls>();
+        options.subscribers_changed = [this, calls = made.calls, connected, disconnected,
+                                       tracks = tracked_object != nullptr,
+                                       tracked = boost::weak_ptr<void>(tracked_object), before = 0U]() mutable {
+          const std::lock_guard<std::recursive_mutex> call(calls->mutex);
+          if (calls->ended) return;
+          const boost::shared_ptr<void> alive = tracked.lock();
+          const std::uint32_t now = getNumSubscribers();
+          const bool more = now > std::exchange(before, now);
+          if (!tracks || alive) subscribers_of_baton(more ? connected : disconnected);
+        };
+      }
       options.memory.policy = memory::Policy::kNone;  // an image that waits is not given up for one that can go by TCP
       made.memory = ros1::advertise<msg::sensor_msgs::Image>(handle, topic, queue_size, options);
     } catch (const Exception& error) {
@@ -124,25 +76,19 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     // roscpp has one publication of the topic, and this is a second owner of it, for the callbacks.
     made.links = handle.advertise<sensor_msgs::Image>(topic, queue_size, with_image(connected),
                                                       with_image(disconnected), tracked_object, latch);
-    if (made.memory && (connected || disconnected)) {
-      made.watch = boost::make_shared<Watch>(
-          made.memory.own(), *handle.getCallbackQueue(),
-          [this, connected, disconnected](bool more) { subscribers_of_baton(more ? connected : disconnected); },
-          tracked_object);
-    }
-    const auto watch = made.watch;
-    {
-      const os::Lock lock(mutex_);
-      ends_ = std::move(made);
-    }
-    if (watch) watch->begin();
+    ends_ = std::move(made);
   }
 
  private:
+  /// Those of the status callbacks by Baton. shutdown() waits for one in another thread, and none comes afterwards.
+  struct Calls {
+    std::recursive_mutex mutex;  // a callback may shut the publisher down
+    bool ended = false;          // with it
+  };
   struct Ends {
     ros1::Publisher<msg::sensor_msgs::Image> memory;  // empty if this process cannot use Baton: roscpp has all images
     ros::Publisher links;
-    boost::shared_ptr<Watch> watch;  // if there are status callbacks
+    std::shared_ptr<Calls> calls;  // if there are status callbacks
 
     /// Not the number of roscpp, which counts a link a moment before `memory` serves it: an image would be lost then.
     std::uint32_t subscribers() const {

@@ -43,21 +43,14 @@ class Camera:
         return ask(self.program, line.replace("DIR", str(self.directory))).replace(str(self.directory), "DIR")
 
 
-def asked(cameras, line):
-    """The answer of all of them."""
-    answers = [camera(line) for camera in cameras]
-    assert answers[0] == answers[1], line
-    return answers[0]
+def test_calibrations_are_loaded_saved_named_parsed_and_written_as_by_the_stock_library(ros, tmp_path):
+    cameras = [Camera(ros, kind, tmp_path / kind) for kind in ("stock", "recompiled")]
 
-
-@pytest.fixture
-def cameras(ros, tmp_path):
-    return [Camera(ros, kind, tmp_path / kind) for kind in ("stock", "recompiled")]
-
-
-def test_calibrations_are_loaded_saved_and_named_as_by_the_stock_library(cameras):
     def answer(line):
-        return asked(cameras, line)
+        """Of all of them."""
+        answers = [camera(line) for camera in cameras]
+        assert answers[0] == answers[1], line
+        return answers[0]
 
     assert answer("calibrated") == "no"
     assert answer("get").startswith("0x0 ")
@@ -90,30 +83,26 @@ def test_calibrations_are_loaded_saved_and_named_as_by_the_stock_library(cameras
     assert answer("get").startswith("645x480 plumb_bob ")
     assert answer("load file://DIR/none.yaml") == "no"
     assert answer("get").startswith("645x480 "), "the last one stays"
-
-
-def test_calibrations_are_parsed_and_written_as_by_the_stock_library(cameras):
-    (cameras[0].directory / "broken.yaml").write_text("image_width: [\n")
-    (cameras[1].directory / "broken.yaml").write_text("image_width: [\n")
-    (cameras[0].directory / "short.ini").write_text("# camera\n[image]\nwidth\n640\n")
-    (cameras[1].directory / "short.ini").write_text("# camera\n[image]\nwidth\n640\n")
+    for camera in cameras:
+        (camera.directory / "broken.yaml").write_text("image_width: [\n")
+        (camera.directory / "short.ini").write_text("# camera\n[image]\nwidth\n640\n")
     for number in (0, 1, 7):
         for file in ("a.ini", "a.yaml", "a.yml", "a.INI", "a.txt", "none/a.ini"):
-            asked(cameras, f"write DIR/{file} {number}")
-            asked(cameras, f"content DIR/{file}")
-            asked(cameras, f"read DIR/{file}")
+            answer(f"write DIR/{file} {number}")
+            answer(f"content DIR/{file}")
+            answer(f"read DIR/{file}")
         for form in ("ini", "yml"):
-            asked(cameras, f"write_{form} DIR/b {number}")
-            asked(cameras, "content DIR/b")
-            asked(cameras, f"print_{form} DIR/c {number}")
+            answer(f"write_{form} DIR/b {number}")
+            answer("content DIR/b")
+            answer(f"print_{form} DIR/c {number}")
             for file in ("b", "c", "broken.yaml", "short.ini", "none"):
                 for how in ("read", "scan"):
-                    asked(cameras, f"{how}_{form} DIR/{file}")
+                    answer(f"{how}_{form} DIR/{file}")
                 for how in ("parse", "parse_ini", "parse_other"):
-                    asked(cameras, f"{how} DIR/{file}")
-    assert asked(cameras, "write DIR/a.yaml 7") == "written"
-    assert asked(cameras, "read DIR/a.yaml").startswith("read camera_7 647x480 plumb_bob frame 2 5 ")
-    assert asked(cameras, "write DIR/a.txt 7") == "not written"
+                    answer(f"{how} DIR/{file}")
+    assert answer("write DIR/a.yaml 7") == "written"
+    assert answer("read DIR/a.yaml").startswith("read camera_7 647x480 plumb_bob frame 2 5 ")
+    assert answer("write DIR/a.txt 7") == "not written"
 
 
 def test_the_service_set_camera_info_of_every_pair_stores_the_calibration(ros, tmp_path):

@@ -31,18 +31,14 @@ inline bool writeCalibration(const std::string& file_name, const std::string& ca
 }
 inline bool readCalibration(const std::string& file_name, std::string& camera_name, sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::read_calibration(file_name, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info,
+                             [&](auto& info) { return stock::read_calibration(file_name, camera_name, info); });
 }
 inline bool parseCalibration(const std::string& buffer, const std::string& format, std::string& camera_name,
                              sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::parse_calibration(buffer, format, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info,
+                             [&](auto& info) { return stock::parse_calibration(buffer, format, camera_name, info); });
 }
 
 }  // namespace baton_recompiled

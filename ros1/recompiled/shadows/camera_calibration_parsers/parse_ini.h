@@ -38,26 +38,19 @@ inline bool writeCalibrationIni(const std::string& file_name, const std::string&
 }
 inline bool readCalibrationIni(std::istream& in, std::string& camera_name, sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::read_calibration_ini(in, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info, [&](auto& info) { return stock::read_calibration_ini(in, camera_name, info); });
 }
 inline bool readCalibrationIni(const std::string& file_name, std::string& camera_name,
                                sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::read_calibration_ini(file_name, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info,
+                             [&](auto& info) { return stock::read_calibration_ini(file_name, camera_name, info); });
 }
 inline bool parseCalibrationIni(const std::string& buffer, std::string& camera_name,
                                 sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::parse_calibration_ini(buffer, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info,
+                             [&](auto& info) { return stock::parse_calibration_ini(buffer, camera_name, info); });
 }
 
 }  // namespace baton_recompiled

@@ -38,18 +38,13 @@ inline bool writeCalibrationYml(const std::string& file_name, const std::string&
 }
 inline bool readCalibrationYml(std::istream& in, std::string& camera_name, sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::read_calibration_yml(in, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info, [&](auto& info) { return stock::read_calibration_yml(in, camera_name, info); });
 }
 inline bool readCalibrationYml(const std::string& file_name, std::string& camera_name,
                                sensor_msgs::CameraInfo& cam_info) {
   namespace stock = ::baton::ros1::recompiled::stock;
-  stock::Bytes info = stock::to_bytes(cam_info);
-  const bool good = stock::read_calibration_yml(file_name, camera_name, info);
-  cam_info = stock::from_bytes<sensor_msgs::CameraInfo>(info);
-  return good;
+  return stock::change_bytes(cam_info,
+                             [&](auto& info) { return stock::read_calibration_yml(file_name, camera_name, info); });
 }
 
 }  // namespace baton_recompiled

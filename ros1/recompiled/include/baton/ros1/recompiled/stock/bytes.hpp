@@ -30,4 +30,13 @@ M from_bytes(const Bytes& bytes) {
   return message;
 }
 
+/// Calls `change` with the bytes of `message`, and puts back what it made of them.
+template <class M, class Change>
+bool change_bytes(M& message, const Change& change) {
+  Bytes bytes = to_bytes(message);
+  const bool good = change(bytes);
+  message = from_bytes<M>(bytes);
+  return good;
+}
+
 }  // namespace baton::ros1::recompiled::stock

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import nodelet_packages
+from recompiled_tf_test import move_until_it_is_there
 from ros1_network import BUILD, PATIENCE_S
+from support.waiting import until
 
 pytestmark = pytest.mark.own_master  # its topics have absolute names
 
@@ -27,8 +29,8 @@ NEEDED = [
     Path("/usr/lib/dynamic_reconfigure/dynparam"),
     Path("/usr/lib/tf/tf_echo"),
     Path("/usr/bin/rostopic"),
-    BUILD / "bin" / "ros1_action",
-    BUILD / "bin" / "ros1_tf_listener",
+    BUILD / "bin" / "ros1_action_node",
+    BUILD / "bin" / "ros1_tf_node",
 ]
 PAIRS = list(itertools.product((False, True), repeat=2))
 
@@ -67,11 +69,11 @@ class Stage:
         sink.contents = lambda: contents(sink.file)
         return sink
 
-    def warm(self, source):
+    def warm(self, source, subscribers=1):
         """Waits for subscribers on each topic and, where both ends are preloaded, for their connection in shared memory."""
-        source.do("subscribers 1")
+        source.do(f"subscribers {subscribers}")
         if self.source_preloads and self.program_preloads:
-            wait_until(lambda: source.maps("baton-ring") > 0)
+            until(lambda: source.maps("baton-ring") > 0)
             time.sleep(0.1)  # the subscriber's part; without it, the first message would only take the other way
 
     def pump(self, source, sink):
@@ -87,11 +89,11 @@ class Stage:
             sink.more(0.2)
         self.warm(source)
         source.do("publish 1")
-        wait_until(lambda: sink.contents()[-1][1] == first)
+        until(lambda: sink.contents()[-1][1] == first)
         before, begin = len(sink.contents()) - 1, sink.contents()[-1][0]
         for count in range(2, COUNT + 1):
             source.do("publish 1")
-            wait_until(lambda so_far=count: len(sink.contents()) == before + so_far)
+            until(lambda so_far=count: len(sink.contents()) == before + so_far)
         return sink.file.read_bytes()[begin:]
 
     def end(self, program):
@@ -103,13 +105,6 @@ class Stage:
         for program in self.programs:
             program.close()
         self.ros.programs = []
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def contents(file):
@@ -129,17 +124,23 @@ def topic_tools(stage):
     return stage.pump(stage.source(**{"in": "left_color"}), sink)
 
 
-def record(stage):
-    bag = stage.directory / "recorded.bag"
+def record_and_image_saver(stage):
+    bag, pattern = stage.directory / "recorded.bag", str(stage.directory / "%04i.png")
     recorder = stage.run(["/usr/lib/rosbag/record", f"--limit={COUNT}", "-O", bag, "/in"])
+    stage.run(
+        ["/usr/lib/image_view/image_saver", "image:=/in", f"_filename_format:={pattern}", "_save_all_image:=true"]
+    )
     source = stage.source(**{"in": "left_color"})
-    stage.warm(source)
-    source.do(f"publish {COUNT}")
+    stage.warm(source, subscribers=2)
+    images = [stage.directory / f"{number:04d}.png" for number in range(COUNT)]
+    for image in images:
+        source.do("publish 1")
+        until(lambda image=image: image.exists() and image.read_bytes().endswith(b"IEND\xaeB`\x82"))
     recorder.process.wait(PATIENCE_S)
     subprocess.run([PYTHON, HERE / "bags.py", "read", bag, stage.directory / "read"], check=True)
     info = subprocess.run([PYTHON, "/usr/bin/rosbag", "info", bag], capture_output=True, text=True, check=True).stdout
     lines = [line for line in info.splitlines() if not re.match("path|duration|start|end|size", line)]
-    return (stage.directory / "read").read_bytes(), lines
+    return (stage.directory / "read").read_bytes(), lines, [path.read_bytes() for path in images]
 
 
 def play(stage):
@@ -151,20 +152,6 @@ def play(stage):
     for _ in range(COUNT):
         sink.line()
     return sink.file.read_bytes()
-
-
-def image_saver(stage):
-    pattern = str(stage.directory / "%04i.png")
-    stage.run(
-        ["/usr/lib/image_view/image_saver", "image:=/in", f"_filename_format:={pattern}", "_save_all_image:=true"]
-    )
-    source = stage.source(**{"in": "left_color"})
-    stage.warm(source)
-    images = [stage.directory / f"{number:04d}.png" for number in range(COUNT)]
-    for image in images:
-        source.do("publish 1")
-        wait_until(lambda image=image: image.exists() and image.read_bytes().endswith(b"IEND\xaeB`\x82"))
-    return [path.read_bytes() for path in images]
 
 
 def republish(stage):
@@ -179,20 +166,6 @@ def without_numbers(messages):
     return [messages[i * size : i * size + 4] + messages[i * size + 8 : (i + 1) * size] for i in range(COUNT)]
 
 
-def image_proc(stage):
-    packages = nodelet_packages(stage.directory / "packages")
-    source = stage.source(**{"camera/image_raw": "left_color", "camera/camera_info": "left_info"})
-    stage.run(["/usr/lib/image_proc/image_proc"], ROS_NAMESPACE="camera", **packages)
-    results = {}
-    for topic in ("image_rect", "image_rect_color"):
-        sink = stage.sink(f"/camera/{topic}", topic)  # image_proc subscribes when its callbacks see this subscriber
-        results[topic] = without_numbers(stage.pump(source, sink))
-        stage.end(sink)
-        source.do("rewind")
-    assert all(len(set(images)) == COUNT for images in results.values())
-    return results
-
-
 def stereo_image_proc(stage):
     packages = nodelet_packages(stage.directory / "packages")
     sides = [(side, kind) for side in ("left", "right") for kind in ("image_raw", "camera_info")]
@@ -200,7 +173,7 @@ def stereo_image_proc(stage):
     source = stage.source(**{f"stereo/{side}/{kind}": f"{side}_{files[kind]}" for side, kind in sides})
     stage.run(["/usr/lib/stereo_image_proc/stereo_image_proc"], ROS_NAMESPACE="stereo", **packages)
     results = {}
-    for topic in ("disparity", "points2"):
+    for topic in ("disparity", "points2"):  # of rectified images, which nodelets of image_proc make
         sink = stage.sink(f"/stereo/{topic}", topic)
         results[topic] = without_numbers(stage.pump(source, sink))
         stage.end(sink)
@@ -232,7 +205,7 @@ def dynamic_reconfigure(stage):
 
     first = last_update()
     dynparam("set", node, "debayer", "3")
-    wait_until(lambda: last_update() != first)
+    until(lambda: last_update() != first)
     got = dynparam("get", node)
     assert "'debayer': 3" in got[0]
     return got, first, last_update(), descriptions.file.read_bytes()
@@ -242,27 +215,28 @@ def tf(stage):
     stage.run(
         ["/usr/lib/tf/static_transform_publisher", *"1 2 3 0.1 0.2 0.3 world robot 20".split()], stage.source_preloads
     )
+    moves = stage.run([BUILD / "bin" / "ros1_tf_node", "__name:=moves"], stage.source_preloads)
+    finds = stage.run([BUILD / "bin" / "ros1_tf_node", "__name:=finds"])
+    assert (moves.ask("fix", "robot", "camera", 1), finds.ask("listen", "thread")) == ("fixed", "listening in a thread")
+    move_until_it_is_there(moves, finds, "camera", "lens", 100)
+    found = [finds.ask("find", *words) for words in (("robot", "camera", 0), ("camera", "lens", 100))]
     echo = stage.run(["/usr/lib/tf/tf_echo", "world", "robot", "20"])
     seen = {}
     while len(seen) < 2:
         line = echo.line()
         if match := re.match("- (Translation|Rotation): (.*)", line):
             seen[match[1]] = match[2]
-    return seen
-
-
-def tf_listener(stage):
-    stage.run([BUILD / "bin" / "ros1_tf_listener", "broadcaster"], stage.source_preloads)
-    listener = stage.run([BUILD / "bin" / "ros1_tf_listener", "listener"])
     monitor = stage.run(["/usr/lib/tf/tf_monitor", "world", "camera"])
     while "Chain is:" not in (line := monitor.line()):
         pass
-    return line, [listener.line() for _ in range(5)]
+    return found, seen, line
 
 
 def actionlib(stage):
-    stage.run([BUILD / "bin" / "ros1_action", "server"], stage.source_preloads)
-    client = stage.run([BUILD / "bin" / "ros1_action", "client", "5"])
+    server = stage.run([BUILD / "bin" / "ros1_action_node"], stage.source_preloads)
+    client = stage.run([BUILD / "bin" / "ros1_action_node", "__name:=asks"])
+    assert (server.ask("serve"), client.ask("client")) == ("serving", "there")
+    client.tell("send 5")
     return sorted(client.line() for _ in range(7))  # feedback and result are two topics
 
 
@@ -288,15 +262,12 @@ def rostopic(stage):
     "scenario",
     [
         topic_tools,
-        record,
+        record_and_image_saver,
         play,
-        image_saver,
         republish,
-        image_proc,
         stereo_image_proc,
         dynamic_reconfigure,
         tf,
-        tf_listener,
         actionlib,
         rostopic,
     ],

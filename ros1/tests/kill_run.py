@@ -15,16 +15,10 @@ import time
 import xmlrpc.client
 from pathlib import Path
 
-from ros1_network import PATIENCE_S, Ros
+from ros1_network import Ros
+from support.waiting import until
 
 LARGE, SMALL = 200_000, 1_000
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 class Network:
@@ -63,10 +57,8 @@ class Network:
         """What has to be true when all victims are dead."""
         self.publish(LARGE, 3)
         # The others have dropped the dead processes' connections; segments with unread messages were theirs alone.
-        wait_until(lambda: self.talker.maps("baton-ring") <= 1, "the talker keeps connections of dead subscribers")
-        wait_until(
-            lambda: self.listener.maps("baton-connection") <= 1, "the listener keeps connections of dead publishers"
-        )
+        until(lambda: self.talker.maps("baton-ring") <= 1, "the talker keeps connections of dead subscribers")
+        until(lambda: self.listener.maps("baton-connection") <= 1, "the listener keeps connections of dead publishers")
         assert not list(Path("/dev/shm").glob("baton*"))
         self.talker.do("subscribers 1")  # no killed one is counted in the place of the newcomer
         # A newcomer removes the names that killed processes left.
@@ -77,7 +69,7 @@ class Network:
         assert newcomer.end() == 0
         self.talker.do("subscribers 1")
         self.publish(SMALL)
-        wait_until(lambda: len(self.ros.sockets()) <= 2, f"names of dead processes are left: {self.ros.sockets()}")
+        until(lambda: len(self.ros.sockets()) <= 2, f"names of dead processes are left: {self.ros.sockets()}")
         # The master has what stock nodes leave there: a killed node stays registered until it is cleaned up, and nothing else
         # of Baton's is ever registered.
         _, _, state = self.master().getSystemState("/test")
@@ -144,7 +136,7 @@ def random_kills(ros, kills, seed, kind=Network):
             ros.master.kill()
             network.publish(LARGE, 2)
             ros.master.start()
-            wait_until(lambda: answers(network), "the master does not come back")
+            until(lambda: answers(network), "the master does not come back")
         for victim in victims:
             victim.process.send_signal(signal.SIGKILL)
         network.publish(LARGE)

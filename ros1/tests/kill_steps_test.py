@@ -7,8 +7,9 @@ import signal
 import time
 
 import pytest
-from kill_run import KINDS, LARGE, SMALL, Network, reap, wait_until
+from kill_run import KINDS, LARGE, SMALL, Network, reap
 from ros1_network import BUILD, HANG_UP, PATIENCE_S, ROOT
+from support.waiting import until
 
 pytestmark = pytest.mark.own_master  # which may be killed, too
 
@@ -34,11 +35,11 @@ API_PUBLISHER = {
 API_LATCHED = {"ros1.api.linked": ["lotros", "tzc"]}
 
 
-def of_mode(steps, wanted):
-    """The steps of this mode; by turns at the first pass, before the ends have met in Baton, and at a later one."""
+def each_step(steps):
+    """Each step in each of its modes; by turns at the first pass, before the ends have met in Baton, and at a later one."""
     whole = [(step, mode) for step, modes in steps.items() for mode in modes]
     passes = itertools.cycle([1, 5, 5, 1])  # so that no mode always has the same
-    return [(step, at_pass) for (step, mode), at_pass in zip(whole, passes, strict=False) if mode == wanted]
+    return [(mode, step, at_pass) for (step, mode), at_pass in zip(whole, passes, strict=False)]
 
 
 def crashing(point, at_pass):
@@ -68,28 +69,23 @@ def test_the_steps_are_those_of_the_sources_and_of_the_page():
     assert names == killed == set(re.findall(r"\| `(ros1\..*?)`", page))
 
 
-def test_a_subscriber_that_dies_at_a_step_costs_the_others_nothing(ros):
-    network = Network(ros)
-    for step in itertools.product(SUBSCRIBER, EACH_PASS):
-        a_subscriber_dies(ros, network, ros.listener(keep=3, **crashing(*step)))
-    network.close()
-
-
 def a_subscriber_dies(ros, network, victim):
     until_dead(victim, lambda: network.publish(LARGE))
     network.publish(LARGE, 5)
     reap(ros, victim)
 
 
-@pytest.mark.parametrize("mode", ["lotros", "tzc"])
-def test_a_subscriber_of_types_of_baton_that_dies_at_a_step_costs_the_others_nothing(ros, mode):
-    steps = dict(of_mode(API_SUBSCRIBER, mode))
-    decoded = {"ros1.api.decoded": steps.pop("ros1.api.decoded")}  # which it does with messages of others alone
-    for kind, which in ((mode, steps), ("preload", decoded)):
+def test_a_subscriber_that_dies_at_a_step_costs_the_others_nothing(ros):
+    steps = each_step(API_SUBSCRIBER)
+    decoded = [each for each in steps if each[1] == "ros1.api.decoded"]  # which it does with messages of others alone
+    # A publisher in mode tzc has both ways: handles for subscribers in that mode, and Baton's queue for the others.
+    for kind, which in (("tzc", [each for each in steps if each not in decoded]), ("preload", decoded)):
         network = KINDS[kind](ros)
         network.registers_topics = True  # the side topic of a dead subscription
-        for point, at_pass in which.items():
-            a_subscriber_dies(ros, network, ros.api_listener(keep=3, **crashing_api(mode, point, at_pass)))
+        for step in which:
+            a_subscriber_dies(ros, network, ros.api_listener(keep=3, **crashing_api(*step)))
+        for step in itertools.product(SUBSCRIBER, EACH_PASS if kind == "preload" else ()):
+            a_subscriber_dies(ros, network, ros.listener(keep=3, **crashing(*step)))
         network.close()
 
 
@@ -143,18 +139,17 @@ def a_successor_is_heard(ros, listeners, talker, **settings):
                 (of_the_next if size == str(LARGE + 1) else of_the_dead).append(int(number))
         assert of_the_dead == list(range(1, len(of_the_dead) + 1))
         assert of_the_next == [1, 2, 3]
-        wait_until(lambda one=listener: one.maps("baton-connection") <= 1, "it keeps the dead publisher's memory")
+        until(lambda one=listener: one.maps("baton-connection") <= 1, "it keeps the dead publisher's memory")
         assert listener.end() == 0
     assert successor.end() == 0
     for each in (*listeners, successor):
         reap(ros, each)
 
 
-@pytest.mark.parametrize("mode", ["lotros", "tzc"])
-def test_a_publisher_of_types_of_baton_that_dies_at_a_step_costs_the_others_nothing(ros, mode):
-    network = KINDS[mode](ros)
-    for point, at_pass in of_mode(API_PUBLISHER, mode):
-        a_publisher_of_types_of_baton_dies(ros, network, mode, point, at_pass)
+def test_a_publisher_of_types_of_baton_that_dies_at_a_step_costs_the_others_nothing(ros):
+    network = KINDS["tzc"](ros)
+    for step in each_step(API_PUBLISHER):
+        a_publisher_of_types_of_baton_dies(ros, network, *step)
     network.close()
 
 
@@ -179,10 +174,10 @@ def a_publisher_of_types_of_baton_dies(ros, network, mode, point, at_pass):
 
 
 # Each mode meets each kind of late subscriber that takes another way of it.
-@pytest.mark.parametrize("mode", ["lotros", "tzc"])
-def test_a_latched_publisher_that_dies_when_a_subscriber_comes_costs_the_others_nothing(ros, mode):
-    network = KINDS[mode](ros)
-    for point, late in itertools.product(API_LATCHED, ("stock", mode)):
+def test_a_latched_publisher_that_dies_when_a_subscriber_comes_costs_the_others_nothing(ros):
+    network = KINDS["lotros"](ros)
+    for (mode, point, _), own in itertools.product(each_step(API_LATCHED), (False, True)):
+        late = mode if own else "stock"
         victim = ros.api_talker(topic="others", latch=True, **crashing_api(mode, point, 1))
         victim.do(f"publish {SMALL} 1 1")
         if late == "stock":

@@ -132,7 +132,7 @@ def service_of(directory, name, request, response):
         (folder / f"{name}{half}.h").write_text(text)
 
 
-def test_a_service_gets_a_header_in_its_place_if_a_message_is_inside(tmp_path):
+def test_a_service_gets_a_header_that_says_what_it_replaces_if_a_message_is_inside(tmp_path):
     header_of(tmp_path)
     service_of(tmp_path, "SetLevel", "string name\\nbyte[] raw\\nmy_msgs/Level[] levels", "bool done")
     service_of(tmp_path, "Plain", "string name", "bool done")
@@ -150,6 +150,11 @@ def test_a_service_gets_a_header_in_its_place_if_a_message_is_inside(tmp_path):
     assert "inline namespace baton_recompiled {" in request
     assert "using _done_type = ::std::uint8_t;" in text["my_msgs/SetLevelResponse.h"]
     assert tmp_path / "my_msgs" / "SetLevel.h" in source.inputs
+    replaced = text["baton/ros1/recompiled/replaced.hpp"]
+    for name in ("LEVEL", "SETLEVELREQUEST", "SETLEVELRESPONSE"):
+        assert f"#if defined(MY_MSGS_MESSAGE_{name}_H) && !defined(BATON_MY_MSGS_MESSAGE_{name}_H)" in replaced
+    assert "#define BATON_MY_MSGS_MESSAGE_LEVEL_H" in text["my_msgs/Level.h"]
+    assert "#define BATON_MY_MSGS_MESSAGE_SETLEVELREQUEST_H" in request
 
 
 def test_headers_that_cannot_be_replaced_are_errors_that_name_them(tmp_path):
@@ -177,16 +182,3 @@ def test_a_package_of_services_alone_has_no_header_of_a_message(tmp_path):
     source = Universe(search=[tmp_path / "src"], standard="ros1_noetic", environment={})
     paths = {str(path) for path in outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path])}
     assert paths == {"baton/srv/my_msgs/plain.hpp", "baton/ros1/recompiled/replaced.hpp"}
-
-
-def test_a_header_says_which_headers_of_ros_it_replaces(tmp_path):
-    header_of(tmp_path)
-    service_of(tmp_path, "SetLevel", "my_msgs/Level level", "bool done")
-    text = {
-        str(p): t for p, t in outputs(universe(tmp_path), Wanted(packages=["my_msgs"]), recompiled=[tmp_path]).items()
-    }
-    replaced = text["baton/ros1/recompiled/replaced.hpp"]
-    for name in ("LEVEL", "SETLEVELREQUEST", "SETLEVELRESPONSE"):
-        assert f"#if defined(MY_MSGS_MESSAGE_{name}_H) && !defined(BATON_MY_MSGS_MESSAGE_{name}_H)" in replaced
-    assert "#define BATON_MY_MSGS_MESSAGE_LEVEL_H" in text["my_msgs/Level.h"]
-    assert "#define BATON_MY_MSGS_MESSAGE_SETLEVELREQUEST_H" in text["my_msgs/SetLevelRequest.h"]

@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
-from ros1_network import BUILD, PAIRS, PATIENCE_S, tcp_bytes
+from ros1_network import BUILD, LARGE, PAIRS, PATIENCE_S, image, tcp_bytes
 
-LARGE = 1_000_000
 HERE = Path(__file__).parent
 NODELETS = BUILD / "lib" / "libros1_recompiled_nodelets.so"
 counted = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_pointer_ends").exists(), reason="builds with a sanitizer have the sanitizer's memcpy"
 )
-
-
-def image(number, size=LARGE):
-    """What a listener prints for a talker's image `number`."""
-    return f"{number} {number - 1} {size} good"
 
 
 def start(ros, kind, program, *words):
@@ -72,23 +66,10 @@ def counts_since(before, *programs):
     return [tuple(n - o for n, o in zip(counts(p), old, strict=True)) for p, old in zip(programs, before, strict=True)]
 
 
-@counted
-def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
-    receives = start(ros, "recompiled", "pointer_ends", "listener", "images")
-    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
-    sends.do("subscribers 1")
-    before, tcp_before = begin_to_count(sends, receives), tcp_bytes(receives)
-    sizes = [LARGE, 200_000, 6_220_800] * 5
-    for number, size in enumerate(sizes, 2):
-        sends.do(f"publish {size} 1")
-        assert receives.line() == image(number, size)
-    assert counts_since(before, sends, receives) == [(0, 0), (0, 0)]
-    assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
-
-
 FULL_HD = 6_220_800
 # How a program publishes six messages, and the copies and allocations of large arrays that it makes then.
-BY_REFERENCE = {
+FORMS_OF_PUBLISHING = {
+    "pointer": (0, 0),
     "object": (1, None),  # the first object shows that the program makes a new one for each message
     "standard": (1, None),
     "again": (6, None),  # one object
@@ -97,17 +78,18 @@ BY_REFERENCE = {
 
 
 @counted
-def test_messages_published_by_reference_are_copied_as_seldom_as_their_form_permits(ros):
-    for form, (copies, allocations) in ros.each(BY_REFERENCE.items()):
+def test_published_messages_are_copied_as_seldom_as_their_form_permits_and_not_serialized(ros):
+    for form, (copies, allocations) in ros.each(FORMS_OF_PUBLISHING.items()):
         receives = start(ros, "recompiled", "pointer_ends", "listener", "images")
         sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
         sends.do("subscribers 1")
-        before = begin_to_count(sends, receives)
+        before, tcp_before = begin_to_count(sends, receives), tcp_bytes(receives)
         sends.do(f"publish {FULL_HD} 6 {form}")
         assert [receives.line() for _ in range(6)] == [image(i + 2, FULL_HD) for i in range(6)]
         sent, taken = counts_since(before, sends, receives)
         assert sent == (copies, sent[1] if allocations is None else allocations), form
         assert taken == (0, 0), form
+        assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
 
 
 def test_what_a_program_does_with_an_object_that_it_published_reaches_no_subscriber(ros):

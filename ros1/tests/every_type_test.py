@@ -2,11 +2,10 @@
 """Every message type of Debian's ROS 1, with random values: each way and each pair of ends gives the bytes that genpy wrote."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD
+from ros1_network import BUILD, without_rospy
 
 COUNT, SHARED = 3, 65536  # of every_type.py
 PYTHON = "/usr/bin/python3"
@@ -63,114 +62,70 @@ def messages(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def own_types():
-    """Those that the C++ program has types of Baton for."""
-    return subprocess.run([API, "list"], capture_output=True, text=True, check=True).stdout.split()
-
-
-class Way:
-    """A source of every type and sinks for it."""
-
-    def __init__(self, ros, messages, directory, types):
-        self.ros, self.messages, self.directory, self.types = ros, messages, directory, types
-        self.sinks = []
-
-    def run(self, program, role, place, preload, **settings):
-        words = [word for name in self.types for word in (name, place(name))]
-        return self.ros.run([*program, role, *words], preload, **settings)
-
-    def sink(self, program, preload=False, **settings):
-        folder = self.directory / str(len(self.sinks))
-        folder.mkdir()
-        sink = self.run(program, "sink", lambda name: folder / name.replace("/", "__"), preload, **settings)
-        sink.folder = folder
-        self.sinks.append(sink)
-        return sink
-
-    def source(self, program, preload=False, **settings):
-        return self.run(program, "source", self.messages.file, preload, **settings)
-
-    def pump(self, source, *, renumbered=False):
-        """Publishes all messages and compares what each sink got. `renumbered`: rospy's publishers number from 1."""
-        source.do(f"publish {COUNT}")
-        for sink in self.sinks:
-            for _ in range(COUNT * len(self.types)):
-                sink.line()
-        for place, sink in enumerate(self.sinks):
-            for name in self.types:
-                got, expected = records((sink.folder / name.replace("/", "__")).read_bytes()), self.messages.of(name)
-                if renumbered and name in self.messages.numbered:
-                    got = [(int.from_bytes(each[:4], "little") - 1).to_bytes(4, "little") + each[4:] for each in got]
-                assert got == expected, f"{name} at sink {place}"
-            assert sink.more(0) == []
-
-
-def test_all_of_debians_packages_are_here(messages, own_types):
+def own_types(messages):
+    """Those that the C++ program has types of Baton for: all of Debian's packages."""
+    own = subprocess.run([API, "list"], capture_output=True, text=True, check=True).stdout.split()
     assert {name.split("/")[0] for name in messages.types} >= set(PACKAGES)
-    missing = [name for name in messages.types if name.split("/")[0] in PACKAGES and name not in own_types]
+    missing = [name for name in messages.types if name.split("/")[0] in PACKAGES and name not in own]
     assert missing == [], "types of Debian without a type of Baton"
     large = [name for name in messages.types if messages.sizes[name][-1] >= SHARED]
     assert len(large) > 0.7 * len(messages.types), "most have a message that is worth shared memory"
+    return own
 
 
-def test_preloaded_ends_and_stock_ends_get_the_bytes_of_genpy(ros, messages, tmp_path):
-    way = Way(ros, messages, tmp_path, messages.types)
-    way.sink([RAW], preload=True)
-    way.sink([RAW])
-    source = way.source([RAW], preload=True)
-    source.do("subscribers 2")
-    way.pump(source)
+# How each kind of source and sink is started: its program, whether it is preloaded, and its settings.
+KINDS = {
+    "preload": ([RAW], True, {}),
+    "stock": ([RAW], False, {}),
+    "lotros": ([API], False, {"BATON_ROS1_MODE": "lotros"}),
+    "tzc": ([API], False, {"BATON_ROS1_MODE": "tzc"}),
+    "views": ([PYTHON, ROSPY, "views"], False, {}),
+    "accelerated": ([PYTHON, ROSPY, "plain"], False, {"BATON_ACCELERATE": "rospy"}),
+}
 
 
-def test_a_stock_source_and_preloaded_sinks_understand_each_other(ros, messages, tmp_path):
-    way = Way(ros, messages, tmp_path, messages.types)
-    way.sink([RAW], preload=True)
-    source = way.source([RAW])
-    source.do("subscribers 1")
-    way.pump(source)
+def start(ros, kind, role, files):
+    program, preload, settings = KINDS[kind]
+    return ros.run([*program, role, *(word for pair in files.items() for word in pair)], preload, **settings)
 
 
-@pytest.mark.parametrize("mode", ["lotros", "tzc"])
-def test_types_of_baton_have_the_bytes_of_genpy_at_both_ends(ros, messages, own_types, tmp_path, mode):
-    way = Way(ros, messages, tmp_path, [name for name in messages.types if name in own_types])
-    way.sink([API], BATON_ROS1_MODE=mode)
-    way.sink([RAW])
-    source = way.source([API], BATON_ROS1_MODE=mode)
-    source.do("subscribers 1 1")
-    way.pump(source)
-
-
-def test_types_of_baton_are_read_from_stock_publishers(ros, messages, own_types, tmp_path):
-    way = Way(ros, messages, tmp_path, [name for name in messages.types if name in own_types])
-    for mode in ("lotros", "tzc"):
-        way.sink([API], BATON_ROS1_MODE=mode)
-    source = way.source([RAW], preload=True)
-    source.do("subscribers 2")
-    way.pump(source)
-
-
-@pytest.fixture
-def rospy_ros(ros):
+@pytest.mark.parametrize("publisher", KINDS)
+def test_every_kind_of_sink_has_the_bytes_of_genpy(ros, messages, own_types, tmp_path, publisher):
     ros.environment["PYTHONPATH"] = str(BUILD / "python")
-    probe = f"import rospy, baton.rospy, sys; assert sys.version_info[:2] == {tuple(sys.version_info[:2])}"
-    program = ros.run([PYTHON, "-c", probe], preload=False)
-    if program.process.wait(60):
-        pytest.skip(f"needs rospy for this Python: apt-get install python3-rospy; {program.errors}")
-    return ros
+    missing = without_rospy()
+    kinds = [kind for kind, (program, *_) in KINDS.items() if not (missing and program[0] == PYTHON)]
+    if publisher not in kinds:
+        pytest.skip(missing)
+    own = [name for name in messages.types if name in own_types]
+    parts = [(own, kinds)]
+    if KINDS[publisher][0] == [RAW]:
+        parts.append(([name for name in messages.types if name not in own], ["preload", "stock"]))
+    for types, sinks in ros.each(parts):
+        pump(ros, messages, types, tmp_path / str(len(types)), publisher, sinks)
+    if missing:
+        pytest.skip(f"the other kinds passed; {missing}")
 
 
-@pytest.mark.parametrize("publisher", ["views", "accelerated", "stock"])
-def test_ends_of_rospy_have_the_bytes_of_genpy(rospy_ros, messages, own_types, tmp_path, publisher):
-    way = Way(rospy_ros, messages, tmp_path, [name for name in messages.types if name in own_types])
-    accelerated = {"BATON_ACCELERATE": "rospy"}
-    if publisher == "stock":
-        source = way.source([RAW])
-    else:
-        plain = publisher == "accelerated"
-        source = way.source([PYTHON, ROSPY, "plain" if plain else "views"], **(accelerated if plain else {}))
-    source.do("subscribers 0")
+def pump(ros, messages, types, directory, publisher, kinds):
+    """Publishes all messages of these types and compares what a sink of each kind got."""
+    source = start(ros, publisher, "source", {name: messages.file(name) for name in types})
+    sinks, of_baton = [], 0
     # One after another: a process of rospy accepts five connections at a time, and others come again after seconds.
-    for place, program in enumerate(([PYTHON, ROSPY, "views"], [PYTHON, ROSPY, "plain"], [API], [RAW])):
-        way.sink(program, **(accelerated if "plain" in program else {}))
-        source.do(f"subscribers {place + 1}")
-    way.pump(source, renumbered=publisher == "accelerated")
+    for place, kind in enumerate(kinds, 1):
+        folder = directory / kind
+        folder.mkdir(parents=True)
+        files = {name: folder / name.replace("/", "__") for name in types}
+        sinks.append((kind, files, start(ros, kind, "sink", files)))
+        of_baton += KINDS[kind][0] != [RAW]
+        counts = (of_baton, place - of_baton) if KINDS[publisher][0] == [API] else (place,)  # and those by TCP
+        source.do(f"subscribers {' '.join(map(str, counts))}")
+    source.do(f"publish {COUNT}")
+    for kind, files, sink in sinks:
+        for _ in range(COUNT * len(files)):
+            sink.line()
+        for name, file in files.items():
+            got, expected = records(file.read_bytes()), messages.of(name)
+            if publisher == "accelerated" and name in messages.numbered:  # rospy numbers from 1
+                got = [(int.from_bytes(each[:4], "little") - 1).to_bytes(4, "little") + each[4:] for each in got]
+            assert got == expected, f"{name} at {kind}"
+        assert sink.more(0) == []

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, PAIRS
+from ros1_network import BUILD, LARGE, PAIRS, image
 
 pytestmark = [
     pytest.mark.own_master,  # its topics have absolute names
@@ -16,7 +16,6 @@ pytestmark = [
 ]
 HERE = Path(__file__).parent
 KINDS = ["recompiled", "stock"]
-LARGE = 1_000_000
 
 
 def types(kind, *words):
@@ -44,11 +43,17 @@ def contents(bag):
         return [(c.topic, c.msgtype, c.digest, c.msgdef, time, data) for c, time, data in reader.messages()]
 
 
-def test_a_recompiled_program_writes_the_bag_that_the_stock_program_writes(bags):
-    own = contents(bags["recompiled"])
+def test_a_recompiled_program_writes_and_copies_the_bags_that_the_stock_program_writes_and_copies(bags, tmp_path):
+    own, stock = contents(bags["recompiled"]), contents(bags["stock"])
     assert len(own) > 1000
     assert len({kind for _, kind, *_ in own}) > 90
-    assert own == contents(bags["stock"])
+    assert own == stock
+    for kind in KINDS:  # without objects of the messages
+        types(kind, "write", bags["stock"].parent / "types", tmp_path / f"{kind}.bag")
+        types(kind, "copy", bags["recompiled"], tmp_path / f"{kind}.bag")
+    copied = contents(tmp_path / "recompiled.bag")
+    assert len(copied) == 2 * len(stock)
+    assert copied == contents(tmp_path / "stock.bag")
 
 
 def test_every_message_of_a_bag_is_the_same_object_in_both_programs(bags):
@@ -59,19 +64,6 @@ def test_every_message_of_a_bag_is_the_same_object_in_both_programs(bags):
     assert len([line for line in expected if line.startswith("played ")]) == 6
     for pair, own in lines.items():
         assert own == expected, pair
-
-
-def test_messages_are_copied_to_another_bag_without_objects_of_them(bags, tmp_path):
-    for kind in KINDS:
-        types(kind, "write", bags["stock"].parent / "types", tmp_path / f"{kind}.bag")
-        types(kind, "copy", bags["recompiled"], tmp_path / f"{kind}.bag")
-    copied = contents(tmp_path / "recompiled.bag")
-    assert len(copied) == 2 * len(contents(bags["stock"]))
-    assert copied == contents(tmp_path / "stock.bag")
-
-
-def image(number, seq):
-    return f"{number} {seq} {LARGE} good"
 
 
 def start(ros, kind, *words):
@@ -89,51 +81,41 @@ def bag_of_images(ros, kind, folder, count=10):
     return path
 
 
-def test_messages_of_a_bag_that_a_program_publishes_reach_every_subscriber_once(ros, tmp_path):
+def test_messages_of_a_bag_that_a_program_publishes_reach_every_subscriber_once_and_the_latched_one_late_ones(
+    ros, tmp_path
+):
     for kind in ros.each(KINDS):
         path, receivers = bag_of_images(ros, kind, tmp_path), listeners(ros)
         plays = start(ros, kind, "play", path, "/images", 2)
         assert plays.line() == "played"
         for receives in receivers:
-            assert [receives.line() for _ in range(10)] == [image(i + 1, 0) for i in range(10)], (
+            assert [receives.line() for _ in range(10)] == [image(i + 1, seq=0) for i in range(10)], (
                 "numbered as in the bag"
             )
         ros.check_nothing_more(*receivers)
+        latches = start(ros, kind, "latch", path, "/latched")
+        assert latches.line() == "played"
+        receivers = listeners(ros, "latched")
+        assert [receives.line() for receives in receivers] == [image(10, seq=0)] * len(receivers)
+        ros.check_nothing_more(*receivers, topic="latched")
 
 
-def test_late_subscribers_get_the_last_message_of_a_latched_bag(ros, tmp_path):
-    for kind in ros.each(KINDS):
-        path = bag_of_images(ros, kind, tmp_path)
-        plays = start(ros, kind, "latch", path, "/images")
-        assert plays.line() == "played"
-        receivers = listeners(ros)
-        assert [receives.line() for receives in receivers] == [image(10, 0)] * len(receivers)
-        ros.check_nothing_more(*receivers)
-
-
-def test_messages_of_any_type_that_a_program_passes_on_reach_every_subscriber_once(ros):
+def test_messages_of_any_type_that_a_program_passes_on_and_records_arrive_once(ros, tmp_path):
     for publisher, kind in ros.each(PAIRS):
         receivers = listeners(ros, "passed_on")
-        sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
-        relays = start(ros, kind, "relay", "/images", "/passed_on", 2)
-        assert relays.line() == "ready"
-        sends.do("subscribers 1")
-        sends.do(f"publish {LARGE} 10 0")
-        for receives in receivers:
-            assert [receives.line() for _ in range(10)] == [image(i + 1, i) for i in range(10)]
-        sends.do("publish 10 1 0")  # what came too often would come before
-        assert [receives.line() for receives in receivers] == ["11 10 10 good"] * len(receivers)
-
-
-def test_the_recorder_of_rosbag_records_in_both_programs(ros, tmp_path):
-    for publisher, kind in ros.each(PAIRS):
         bag = tmp_path / f"{publisher}-{kind}.bag"
         records = start(ros, kind, "record", bag, "/images", 10)
         assert records.line() == "recording"
         sends = ros.start(publisher, "ends", "talker", "images", 100, "volatile")
-        sends.do("subscribers 1")
+        relays = start(ros, kind, "relay", "/images", "/passed_on", 2)
+        assert relays.line() == "ready"
+        sends.do("subscribers 2")
         sends.do(f"publish {LARGE} 10 0")
+        for receives in receivers:
+            assert [receives.line() for _ in range(10)] == [image(i + 1) for i in range(10)]
         assert records.process.wait(60) == 0
         recorded = contents(bag)
         assert [kind for _, kind, *_ in recorded] == ["sensor_msgs/msg/Image"] * 10
         assert all(len(data) > LARGE for *_, data in recorded)
+        sends.do("publish 10 1 0")  # what came too often would come before
+        assert [receives.line() for receives in receivers] == ["11 10 10 good"] * len(receivers)

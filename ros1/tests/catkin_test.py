@@ -64,17 +64,16 @@ def test_the_example_builds_in_a_workspace_and_talks_to_the_package_without_bato
             viewer.more(0.3)
 
 
-@pytest.mark.parametrize("with_header", [True, False])
-def test_a_header_of_catkin_before_that_of_baton_is_an_error_that_names_the_way_out(tmp_path, with_header):
+def test_a_header_of_catkin_before_that_of_baton_is_an_error_that_names_the_way_out(tmp_path):
     copy = package(tmp_path)
     with (copy / "CMakeLists.txt").open("a") as file:  # after baton_ros1_messages has put its headers first
         for node in ("mapper", "viewer"):
             file.write(
                 f"cmake_language(DEFER CALL target_include_directories {node} BEFORE PRIVATE ${{CATKIN_DEVEL_PREFIX}}/include)\n"
             )
-    if not with_header:  # then no message inside is of another kind
-        leave_out(copy / "msg/HeightMap.msg", "Header header")
-        leave_out(copy / "src/mapper.cpp", "->header")
+    # Without a message inside, of which the compiler would say that it is of another kind.
+    leave_out(copy / "msg/HeightMap.msg", "Header header")
+    leave_out(copy / "src/mapper.cpp", "->header")
     build = configure(copy, tmp_path, PYTHON)
     done = subprocess.run(["cmake", "--build", build, "--", "-k", "0"], capture_output=True, text=True, check=False)
     assert done.returncode != 0

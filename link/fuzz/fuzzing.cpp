@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-// The sanitizer's.
+// The sanitizer's. NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): its names
 extern "C" int __interceptor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                             void* (*function)(void*), void* argument);
 extern "C" int __interceptor_pthread_join(pthread_t thread, void** result);
@@ -82,3 +82,4 @@ extern "C" int pthread_join(pthread_t thread, void** result) {
   }
   return __interceptor_pthread_join(thread, result);  // no such thread
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)

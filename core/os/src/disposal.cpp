@@ -90,11 +90,10 @@ bool close_returns(int fd) noexcept {
          ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
-}  // namespace
-
 // Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
 // taken out, and closed one by one.
-unsigned take_unread(int socket, unsigned most) noexcept {
+// Ends after `most` calls: then more may lie there.
+unsigned take_unread_packets(int socket, unsigned most) noexcept {
   // No packet arrives from now on. An honest owner of the same socket only writes to it.
   if (::shutdown(socket, SHUT_RD) != 0) return 0;
   int type = 0;
@@ -130,6 +129,13 @@ unsigned take_unread(int socket, unsigned most) noexcept {
   return calls;
 }
 
+}  // namespace
+
+unsigned take_unread(int socket) noexcept {
+  constexpr unsigned kMostPackets = 100000;  // far more than a socket takes
+  return take_unread_packets(socket, kMostPackets);
+}
+
 void dispose(std::function<void()> end) noexcept {
   try {
     dispose_in(disposal().known, std::move(end));
@@ -160,7 +166,7 @@ void dispose(UniqueFd fd) noexcept {
 
 void close_socket(UniqueFd socket) noexcept {
   constexpr unsigned kFewPackets = 8;
-  const unsigned calls = take_unread(socket.get(), kFewPackets);
+  const unsigned calls = take_unread_packets(socket.get(), kFewPackets);
   if (calls == 0 || calls == kFewPackets) dispose(std::move(socket));
 }
 

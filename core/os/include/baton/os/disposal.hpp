@@ -30,8 +30,8 @@ void dispose(UniqueFd fd) noexcept;
 void dispose(std::function<void()> end) noexcept;
 
 /// Takes the descriptors that lie unread in a Unix socket out of it, and disposes of them; nothing arrives at the socket any more. Returns in how
-/// many system calls, `most` if more may lie there. No effect on another descriptor: 0. dispose() calls it.
-unsigned take_unread(int socket, unsigned most = 100000) noexcept;
+/// many system calls. No effect on another descriptor. dispose() calls it.
+unsigned take_unread(int socket) noexcept;
 /// Closes a Unix socket that is no listener: on the calling thread if few packets lie unread in it, whose descriptors are disposed of; else by
 /// dispose().
 void close_socket(UniqueFd socket) noexcept;

@@ -265,6 +265,18 @@ def lingering_stray(stage):
     lingering(stage, lambda link, fd: link.frame(NODE_UP, node("n"), [fd]))
 
 
+@attack("sends a TCP socket that lingers behind more descriptors than a frame may have, also before its HELLO")
+def lingering_excess(stage):
+    def fifth(link, fd):
+        link.frame(NODE_UP, node("n"), [memfd(PAGE) for _ in range(4)] + [fd])
+
+    def before_hello(link, fd):
+        Link(stage.directory, stage.victim, hello=False).packet(ATTACH, b"", [memfd(PAGE) for _ in range(252)] + [fd])
+
+    lingering(stage, fifth)
+    lingering(stage, before_hello)
+
+
 @attack("sends a TCP socket that lingers as its connection segment")
 def lingering_segment(stage):
     lingering(stage, lambda link, fd: Subscribed(link, "/victim", descriptor=fd, size=PAGE, wait=False))

@@ -90,24 +90,50 @@ bool close_returns(int fd) noexcept {
          ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
-// Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
-// taken out, and closed one by one.
-// Ends after `most` calls: then more may lie there.
-unsigned take_unread_packets(int socket, unsigned most) noexcept {
-  // No packet arrives from now on. An honest owner of the same socket only writes to it.
-  if (::shutdown(socket, SHUT_RD) != 0) return 0;
+// What lies unread in a Unix socket is told from its end: from now on no packet arrives, and each that lies there comes with its sender's
+// credentials, an empty one too. (The end of a stream comes with credentials, too; but a stream has no empty packets.) Returns the socket's type;
+// 0: no Unix socket. An honest owner of the same socket only writes to it.
+int end_receiving(int socket) noexcept {
   int type = 0;
   socklen_t size = sizeof type;
-  const bool stream = ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-  // From now on each packet comes with its sender's credentials, an empty one too: so the end is told from an empty
-  // packet. (The end of a stream comes with credentials, too; but a stream has no empty packets.)
   const int on = 1;
-  if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return 0;  // no Unix socket
-  constexpr int kMostFds = 253;                                                      // SCM_MAX_FD, unix(7)
-  std::array<char, 4096> bytes;  // a longer packet is cut, its descriptors are not
+  const bool ended = ::shutdown(socket, SHUT_RD) == 0 && ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+                     ::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
+  return ended ? type : 0;
+}
+
+// False where it is not certain. Only a look: reading would take descriptors, or close those for which the process has no room.
+bool nothing_lies_unread(int socket) noexcept {
+  if (end_receiving(socket) != SOCK_SEQPACKET) return false;
+  for (int i = 0; i < 2; ++i) {
+    char byte = 0;
+    iovec space{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
+    msghdr message{};
+    message.msg_iov = &space;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_PEEK);
+    if (got >= 0) return got == 0 && message.msg_controllen == 0;
+    if (errno != ECONNRESET) return false;  // reported once, before what lies there: the peer has left something unread
+  }
+  return false;
+}
+
+}  // namespace
+
+// Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
+// taken out, and closed one by one.
+unsigned take_unread(int socket) noexcept {
+  const int type = end_receiving(socket);
+  if (type == 0) return 0;
+  constexpr unsigned kMostPackets = 100000;  // far more than a socket takes
+  constexpr int kMostFds = 253;              // SCM_MAX_FD, unix(7)
+  std::array<char, 4096> bytes;              // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
   unsigned calls = 0;
-  while (calls < most) {
+  while (calls < kMostPackets) {
     ++calls;
     iovec space{bytes.data(), bytes.size()};
     msghdr message{};
@@ -116,7 +142,8 @@ unsigned take_unread_packets(int socket, unsigned most) noexcept {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0 || (got == 0 && (stream || message.msg_controllen == 0))) break;
+    if (got < 0 && errno == ECONNRESET) continue;  // reported once, before the packets
+    if (got < 0 || (got == 0 && (type == SOCK_STREAM || message.msg_controllen == 0))) break;
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
       for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
@@ -127,13 +154,6 @@ unsigned take_unread_packets(int socket, unsigned most) noexcept {
     }
   }
   return calls;
-}
-
-}  // namespace
-
-unsigned take_unread(int socket) noexcept {
-  constexpr unsigned kMostPackets = 100000;  // far more than a socket takes
-  return take_unread_packets(socket, kMostPackets);
 }
 
 void dispose(std::function<void()> end) noexcept {
@@ -165,9 +185,11 @@ void dispose(UniqueFd fd) noexcept {
 }
 
 void close_socket(UniqueFd socket) noexcept {
-  constexpr unsigned kFewPackets = 8;
-  const unsigned calls = take_unread_packets(socket.get(), kFewPackets);
-  if (calls == 0 || calls == kFewPackets) dispose(std::move(socket));
+  if (nothing_lies_unread(socket.get())) {
+    socket.reset();
+  } else {
+    dispose(std::move(socket));
+  }
 }
 
 ReceivedFd& ReceivedFd::operator=(ReceivedFd&& other) noexcept {

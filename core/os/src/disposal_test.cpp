@@ -225,23 +225,54 @@ TEST(Disposal, ASocketIsEmptiedInOneCallForEachPacketAndOneForTheEnd) {
 }
 
 // A process that parks hundreds of links closes as many, and each would begin a thread.
-TEST(Disposal, ASocketInWhichFewPacketsLieIsClosedOnTheCallingThread) {
-  for (const unsigned packets : {0U, 3U, 30U}) {
-    Lingering blocks;
+TEST(Disposal, ASocketInWhichNothingLiesIsClosedOnTheCallingThreadAndAnotherOneElsewhere) {
+  struct Case {
+    const char* name;
+    int type;
+    unsigned packets;  // that lie unread
+    bool peer_lives, peer_reads, here;
+  };
+  for (const Case& each :
+       {Case{"nothing lies", SOCK_SEQPACKET, 0, true, true, true},
+        Case{"nothing lies, the peer has ended", SOCK_SEQPACKET, 0, false, true, true},
+        Case{"nothing lies, the peer has left something unread", SOCK_SEQPACKET, 0, false, false, true},
+        Case{"a packet lies", SOCK_SEQPACKET, 1, true, true, false},
+        Case{"a packet lies, the peer has ended", SOCK_SEQPACKET, 1, false, true, false},
+        Case{"a packet lies, the peer has left something", SOCK_SEQPACKET, 1, false, false, false},
+        Case{"a stream", SOCK_STREAM, 0, true, true, false}}) {
+    std::mutex busy;
+    std::unique_lock<std::mutex> all_wait(busy);
+    for (unsigned i = 0; i < kMostDisposalThreads; ++i)
+      dispose([&busy] { const std::lock_guard<std::mutex> passed(busy); });
     std::array<int, 2> ends{};
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
-    const UniqueFd giver(ends[1]);
-    const int fd = blocks.socket.get();
-    for (unsigned i = 0; i < packets; ++i)
-      ASSERT_EQ(send_packet(giver.get(), "", 1, nullptr, 0, &fd, i == 2 ? 1 : 0), IoStatus::kDone);
-    close_socket(UniqueFd(ends[0]));
-    if (packets < 8) {
-      EXPECT_TRUE(closed_now(giver.get())) << packets;
-    } else {
-      EXPECT_TRUE(eventually([&] { return closed_now(giver.get()); })) << "elsewhere";
+    ASSERT_EQ(::socketpair(AF_UNIX, each.type | SOCK_CLOEXEC, 0, ends.data()), 0);
+    UniqueFd giver(ends[1]);
+    if (!each.peer_reads) {
+      ASSERT_EQ(::send(ends[0], "x", 1, 0), 1);
     }
-    blocks.reader.reset();
+    for (unsigned i = 0; i < each.packets; ++i) {
+      ASSERT_EQ(::send(giver.get(), "", 0, 0), 0);  // an empty packet looks like the end
+    }
+    if (!each.peer_lives) giver.reset();
+    close_socket(UniqueFd(ends[0]));
+    EXPECT_EQ(is_open(ends[0]), !each.here) << each.name;
+    all_wait.unlock();
+    EXPECT_TRUE(eventually([&] { return !is_open(ends[0]); })) << each.name;
+    std::atomic<bool> all_ended{false};
+    dispose([&all_ended] { all_ended.store(true); });
+    EXPECT_TRUE(eventually([&] { return all_ended.load(); }));
   }
+}
+
+TEST(Disposal, ASocketWhosePeerHasLeftSomethingUnreadIsEmptied) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd taker(ends[0]);
+  UniqueFd giver(ends[1]);
+  ASSERT_EQ(::send(taker.get(), "x", 1, 0), 1);
+  ASSERT_EQ(::send(giver.get(), "y", 1, 0), 1);
+  giver.reset();
+  EXPECT_EQ(take_unread(taker.get()), 3U) << "the reset, the packet and the end";
 }
 
 TEST(Disposal, DescriptorsThatLieBehindManyEmptyPacketsKeepNothingElseFromEnding) {

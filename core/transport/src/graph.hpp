@@ -152,6 +152,8 @@ inline PeerId EndpointRecord::peer() const noexcept { return owner->id; }
 class Graph {
  public:
   explicit Graph(Budgets* budgets = nullptr) : budgets_(budgets) {}
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
 
   /// already_exists if the id is known; limit_reached, with the numbers, if the peer has announced too much.
   Result<EndpointRecord*> add_endpoint(PeerId peer, const AnnounceFrame& frame);
@@ -242,8 +244,8 @@ class Graph {
   using Peers = std::map<PeerId, AnnouncingPeer>;
   using Topics = std::map<std::string, Topic>;
 
-  /// Where the endpoint with this id is, or would stand before. A process announces its endpoints in the order of their ids, and each is looked
-  /// for several times: so the last place is tried first.
+  /// Where the endpoint with this id is, or the one before which it would stand. A process announces its endpoints in the order of their ids, and
+  /// each is looked for several times: so the last place is tried first.
   Slots::iterator place_of(const Gid& gid) const noexcept;
   AnnouncingPeer* next_leaving() noexcept;
   void erase_left(const AnnouncingPeer* peer) noexcept;

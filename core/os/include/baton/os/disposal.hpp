@@ -32,8 +32,8 @@ void dispose(std::function<void()> end) noexcept;
 /// Takes the descriptors that lie unread in a Unix socket out of it, and disposes of them; nothing arrives at the socket any more. Returns in how
 /// many system calls. No effect on another descriptor. dispose() calls it.
 unsigned take_unread(int socket) noexcept;
-/// Closes a Unix socket that is no listener: on the calling thread if few packets lie unread in it, whose descriptors are disposed of; else by
-/// dispose().
+/// Closes a Unix socket that is no listener: on the calling thread if it is one of packets and none lies unread in it, so that the close is certainly
+/// short; else by dispose().
 void close_socket(UniqueFd socket) noexcept;
 
 /// A descriptor that another process sent. It is closed at once if the close is certainly short (a memfd that frees at

@@ -250,7 +250,7 @@ class Link(_core._Link):
         encrypted, to hosts of the same identity CA; raises Unsupported where the system has no OpenSSL 3. `priorities`: by topic "high" or "low",
         which chooses one of the two connections to another host; without an entry the size of the topic's messages decides. A host that is not
         reached is remembered for `absence_s`, while at most about `absence_mib` MiB wait for it. `on_diagnostic` is called, in a thread of its own,
-        with errors that no call can return; without it each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use,
+        with messages about what no call can return; without it each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use,
         InvalidArgument for a wrong argument. Returns when the network is open, or when another process is the leader."""
         if isinstance(peers, str):
             raise TypeError(f"Link(): peers is a list of hosts; write peers=[{peers!r}]")

@@ -174,7 +174,7 @@ class Node(_core.Node):
         link: bool | Iterable[str] = False,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
-        its own, with errors that no call can return; without it each is a line of the logger "baton" on stderr.
+        its own, with messages about what no call can return; without it each is a line of the logger "baton" on stderr.
         `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
         init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout.
         `link=True` connects the domain to other hosts while the node is there, and `link=["hostb"]` names other hosts for it: a Link

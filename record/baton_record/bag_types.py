@@ -36,8 +36,8 @@ _POLICIES: dict[str, set[str]] = {
 
 
 def offer_of(topic: BagTopic) -> dict[str, Any]:
-    """The QoS for a publisher that plays a topic, as arguments of baton.QoS. Every subscription that matched the recorded publishers also matches
-    this one. It has no deadline, lifespan or lease of the recording, because they would be missed at another rate."""
+    """The QoS for a publisher that plays a topic, as arguments of baton.QoS. Every subscription that matched the recorded publishers and asks
+    for no deadline and no lease also matches this one. It has no deadline, lifespan or lease, because they would be missed at another rate."""
     offered = topic.offered
     offer: dict[str, Any] = {
         "depth": max([10 if topic.latching else 1, *(qos.depth for qos in offered if qos.depth < 1 << 16)])

@@ -376,9 +376,9 @@ class Player:
         """Plays from a position. False: seek() or stop() was called."""
         messages = self._messages(list(self._publishers), position, self.end_ns + 1)
         try:
-            first = list(itertools.islice(messages, 1))
+            played = itertools.chain(list(itertools.islice(messages, 1)), messages)
             self._begin(position)  # the time to open the file and to find the first message is no time of the bag
-            for message in itertools.chain(first, messages):
+            for message in played:
                 if not self._wait_until(message.time_ns):
                     return False
                 self._publish(message.topic, message.data)

@@ -108,7 +108,7 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
       return Error{Errc::already_exists,
                    "'" + options.directory + "' exists already; a bag is written to a new folder"};
     Error error = os::system_error("the folder '" + options.directory + "' cannot be made", failed);
-    error.message += "; choose another one by --output";
+    error.message += "; choose another folder";
     return error;
   }
   std::unique_ptr<ChunkWriter> writer(new ChunkWriter(options));

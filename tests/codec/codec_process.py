@@ -18,7 +18,7 @@ def find_tool() -> str:
     """The program BATON_CODEC_TOOL, or that of the release build, or the newest one of another build that runs on this machine."""
     if named := os.environ.get("BATON_CODEC_TOOL"):
         return named
-    # The program of a cross build.
+    # Not the program of a cross build.
     native = (path for path in ROOT.glob("build/*/**/codec_tool") if "aarch64" not in path.parts)
     # Another build may be running, and its newest program may be incomplete.
     found = sorted(native, key=lambda path: (path.is_relative_to(BUILD), path.stat().st_mtime))

@@ -65,7 +65,7 @@ def _wheels(distribution: str) -> Path:
 
 
 def library_path(wheels: Path) -> list[str]:
-    """The environment that the libraries of ROS 2's wheels need; empty for another installation, whose set-up file sets it."""
+    """The folders in which the libraries of ROS 2's wheels find others; none for another installation, whose set-up file names them."""
     if not (wheels / "lib/librmw.so").exists():
         return []
     return [str(wheels / "lib"), *(str(each) for each in sorted(wheels.glob("lib/python3*/site-packages/ros_*.libs")))]

@@ -490,7 +490,6 @@ TEST(SeldomWriter, AReaderThatAttachesBeforeItIsMatchedRestsAndIsCalledLikeAnoth
     const std::lock_guard<std::mutex> closed(gate);
     participant->impl().post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
     writer = make_seldom_writer(*participant, "t");
-    make_reader(*participant, "other").reset();  // its WITHDRAW goes at once, behind the announcement
     ASSERT_FALSE(peer.await(FrameType::kAnnounce).second.payload.empty());
     AttachFrame attach;
     attach.writer = writer->gid();

@@ -233,7 +233,7 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
 @click.argument("new", type=_BAG)
 @_writing
 def recover(bag: Path, new: Path, compression: str | None, storage: str) -> None:
-    """Write the messages of the MCAP files of BAG that can be read into NEW.
+    """Write the readable messages of the MCAP files of BAG into NEW.
 
     Reads to the last whole message of a file that was cut, and leaves out chunks that are damaged.
     """

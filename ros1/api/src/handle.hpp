@@ -19,7 +19,7 @@
 namespace baton::ros1::detail {
 
 inline constexpr const char* kHandleType = "baton_ros1/Handle";
-/// By the rules of ROS 1; ros1/tests/side_topic_test.py compares it with genpy's.
+/// By the rules of ROS 1; ros1/tests/tzc_test.py compares it with genpy's.
 inline constexpr const char* kHandleMd5 = "e5aa32c07b1037ab6d473025c2d75a39";
 /// The text of Handle.msg, followed by that of std_msgs/Header.
 extern const char* const kHandleDefinition;

@@ -3,8 +3,8 @@
 // link of the ordinary topic. Also the latched message, and handles for processes whose side link has not come.
 //
 // Thread rules: externally synchronised. Knows no lock, socket or graph: the caller brings what these say, and writes to the links.
-// Invariants: (1) a subscription gets a message once; (2) a process gets the latched message at most once on its links; (3) handles that
-// wait for a link are as many as roscpp's queue has, and only for processes that have the ordinary link.
+// Invariants: (1) a subscription gets a message once; (2) a process gets the latched message at most once on each of its links; (3) handles
+// that wait for a link are as many as roscpp's queue has, and only for processes that have the ordinary link.
 #pragma once
 
 #include <ros/serialized_message.h>

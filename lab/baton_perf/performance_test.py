@@ -29,7 +29,7 @@ from rich.table import Table
 from .peers import Peer
 
 KB, MB = 1 << 10, 1 << 20
-STAMP = 64  # members that our struct types have before those of the original
+STAMP = 64  # bytes that our struct types have before the original's members
 ARRAYS = {f"Array{n}k": n * KB for n in (1, 4, 16, 32, 60, 64, 256)} | {f"Array{n}m": n * MB for n in (1, 2, 4, 8, 16)}
 STRUCTS = {"Struct16": STAMP + 16, "Struct256": STAMP + 256, "Struct4k": STAMP + 4 * KB, "Struct32k": STAMP + 32 * KB}
 CLOUDS = {"PointCloud512k": 512 * KB} | {f"PointCloud{n}m": n * MB for n in (1, 2, 4, 8)}

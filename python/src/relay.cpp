@@ -148,12 +148,6 @@ void add_relay(nb::module_& m) {
     }
     return facts;
   });
-  // Returns the version that is there after the change, or after `timeout`.
-  m.def("_wait_graph_change", [](const Node& node, std::uint64_t seen, double timeout) {
-    const WithoutGil without;
-    static_cast<void>(node.participant()->wait_graph_change(seen, nanoseconds(timeout)));
-    return node.participant()->graph_version();
-  });
   // A file of the domain's directory, for a lock that the kernel gives back when the process ends. The caller closes the descriptor.
   m.def("_domain_file", [](int domain, const std::string& name) {
     const transport::DomainDirectory directory = transport::open_domain_directory(domain).or_throw();

@@ -261,6 +261,15 @@ def test_callbacks_see_nodes_of_baton_and_that_the_last_subscriber_has_gone(imag
     until(lambda: min(status(talker)[:2]) >= 11)  # a callback counts after it has seen
 
 
+def test_a_stock_subscriber_comes_and_goes_once(images, ros):
+    talker = images.talker()
+    for count in range(1, 4):  # what a callback said too often is seen with the next subscriber at the latest
+        listener = ros.listener(preload=False, topic="/camera/baton")
+        until(lambda n=count: status(talker) == [n, n - 1, 1, 1])
+        listener.end()
+        until(lambda n=count: status(talker) == [n, n, 0, 0])
+
+
 def test_images_go_by_tcp_where_a_process_cannot_use_baton_and_an_error_says_so(images, tmp_path):
     (tmp_path / "file").write_text("not a folder")
     broken = {"BATON_RUNTIME_DIR": str(tmp_path / "file")}

@@ -50,45 +50,57 @@ class Publisher final : public ::image_transport::PublisherPlugin {
                      const ros::VoidPtr& tracked_object, bool latch) override {
     shutdown();
     const std::string topic = base_topic + "/" + getTransportName();
-    const os::Lock lock(mutex_);  // subscribers_changed may be called before the ends are there
-    Ends made;
+    const auto calls = std::make_shared<Calls>();
+    // Baton's callbacks wait until all ends are there.
+    const std::lock_guard<std::recursive_mutex> early(calls->mutex);
+    const auto keep = [&](auto member, auto end) {
+      const os::Lock lock(mutex_);
+      ends_.*member = std::move(end);
+    };
+    keep(&Ends::calls, calls);
     try {
       ros1::AdvertiseOptions options;
       options.latch = latch;
       if (connected || disconnected) {
-        made.calls = std::make_shared<Calls>();
-        options.subscribers_changed = [this, calls = made.calls, connected, disconnected,
-                                       tracks = tracked_object != nullptr,
+        options.subscribers_changed = [this, calls, connected, disconnected, tracks = tracked_object != nullptr,
                                        tracked = boost::weak_ptr<void>(tracked_object), before = 0U]() mutable {
           const std::lock_guard<std::recursive_mutex> call(calls->mutex);
-          if (calls->ended) return;
           const boost::shared_ptr<void> alive = tracked.lock();
-          const std::uint32_t now = getNumSubscribers();
-          const bool more = now > std::exchange(before, now);
-          if (!tracks || alive) subscribers_of_baton(more ? connected : disconnected);
+          std::uint32_t now = 0;
+          if (auto memory = ends().memory; memory && !calls->ended) {
+            const auto all = memory.subscribers();
+            now = all.own + all.handles;  // of the others roscpp's callbacks say all
+          } else {
+            return;  // shutdown() is under way
+          }
+          const std::uint32_t old = std::exchange(before, now);
+          if (now == old || (tracks && !alive)) return;
+          subscribers_of_baton(now > old ? connected : disconnected);
         };
       }
       options.memory.policy = memory::Policy::kNone;  // an image that waits is not given up for one that can go by TCP
-      made.memory = ros1::advertise<msg::sensor_msgs::Image>(handle, topic, queue_size, options);
+      keep(&Ends::memory, ros1::advertise<msg::sensor_msgs::Image>(handle, topic, queue_size, options));
     } catch (const Exception& error) {
       ROS_ERROR("baton: images on %s go by TCP: %s", handle.resolveName(topic).c_str(), error.what());
     }
     // roscpp has one publication of the topic, and this is a second owner of it, for the callbacks.
-    made.links = handle.advertise<sensor_msgs::Image>(topic, queue_size, with_image(connected),
-                                                      with_image(disconnected), tracked_object, latch);
-    ends_ = std::move(made);
+    // They may be called before `links` is there, and count what `memory` has.
+    const std::string name = handle.resolveName(topic);
+    keep(&Ends::links, handle.advertise<sensor_msgs::Image>(topic, queue_size, with_image(connected, name),
+                                                            with_image(disconnected, name), tracked_object, latch));
   }
 
  private:
-  /// Those of the status callbacks by Baton. shutdown() waits for one in another thread, and none comes afterwards.
+  /// Those of the status callbacks by Baton: none comes before the ends are there, and none after shutdown(), which waits for one in
+  /// another thread.
   struct Calls {
-    std::recursive_mutex mutex;  // a callback may shut the publisher down
+    std::recursive_mutex mutex;  // held during calls; a callback may shut the publisher down
     bool ended = false;          // with it
   };
   struct Ends {
     ros1::Publisher<msg::sensor_msgs::Image> memory;  // empty if this process cannot use Baton: roscpp has all images
     ros::Publisher links;
-    std::shared_ptr<Calls> calls;  // if there are status callbacks
+    std::shared_ptr<Calls> calls;
 
     /// Not the number of roscpp, which counts a link a moment before `memory` serves it: an image would be lost then.
     std::uint32_t subscribers() const {
@@ -144,11 +156,12 @@ class Publisher final : public ::image_transport::PublisherPlugin {
   }
 
   /// roscpp's callback for one of image_transport. Empty for an empty one.
-  ros::SubscriberStatusCallback with_image(const ::image_transport::SubscriberStatusCallback& callback) {
+  ros::SubscriberStatusCallback with_image(const ::image_transport::SubscriberStatusCallback& callback,
+                                           const std::string& topic) {
     if (!callback) return {};
-    return [this, callback](const ros::SingleSubscriberPublisher& subscriber) {
+    return [this, callback, topic](const ros::SingleSubscriberPublisher& subscriber) {
       const ::image_transport::SingleSubscriberPublisher single(
-          subscriber.getSubscriberName(), getTopic(), [this] { return getNumSubscribers(); },
+          subscriber.getSubscriberName(), topic, [this] { return getNumSubscribers(); },
           [&subscriber](const sensor_msgs::Image& image) { subscriber.publish(image); });
       callback(single);
     };

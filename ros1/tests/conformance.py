@@ -120,8 +120,8 @@ SCENARIOS = [
         "crowd",
         "One publisher serves a subscriber of every kind at once. A late subscriber gets the newest latched message once. From then on each gets each "
         "message once, in order, byte for byte, in shared memory where both share some, and may keep it. Subscribers that are killed (each second kind, "
-        "by turns) cost the others no message, and newcomers get the latched message and the next one. What a killed publisher sent stays good, and a "
-        "new publisher is heard.",
+        "then the other kinds) cost the others no message, and newcomers get the latched message and the next one. What a killed publisher sent stays "
+        "good, and a new publisher is heard.",
         EVERY,
         EVERY_KIND,
     ),

@@ -130,8 +130,7 @@ def crowd(ros, publisher, _):
     sends, early = talker(ros, publisher, latch=True), listener(ros, KINDS["roscpp"])
     sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
     assert contents(sends.publish(10, LARGE)) == contents(early.line() for _ in range(2))
-    late = [listener(ros, kind, keep=min(kind.held or 20, 20) - 1) for kind in ALL if not missing(kind)]
-    late += everybody(ros, [publisher])  # one more beside one that is served already
+    late = keepers(ros, [*ALL, publisher])  # one more of its kind beside one that is served already
     assert contents(each.line() for each in late) == contents([sends.image(2)] * len(late))
     receivers = [early, *late]
     sharing = until_shared(sends, receivers)
@@ -141,29 +140,36 @@ def crowd(ros, publisher, _):
         after = [tcp_bytes(each) for each in sharing]
         assert all(b - a < LARGE for a, b in zip(before, after, strict=True)), "what is left is between node and master"
     check_nothing_else(sends, *receivers)
-    stay, newcomers = some_are_killed(ros, sends, receivers)
+    for first in (1, 2):
+        receivers = some_are_killed(ros, sends, receivers, first)
+    all_get(sends, receivers, sends.publish(*[LARGE] * 3, period_ms=5))
     sends.kill()
     sends = talker(ros, publisher)
-    until_heard(sends, *stay, *newcomers)
-    check_nothing_else(sends, *stay, *newcomers)
-    assert [each.end() for each in stay] == [0] * len(stay), "a kept message has changed"
+    until_heard(sends, *receivers)
+    check_nothing_else(sends, *receivers)
+    assert [each.end() for each in receivers] == [0] * len(receivers), "a kept message has changed"
 
 
-def some_are_killed(ros, sends, receivers):
-    """Those that stay, and those that came in the place of the killed ones."""
-    first = 1 + ALL.index(sends.kind) % 2  # of each second kind, by turns
-    victims = receivers[first::2]
+def keepers(ros, kinds):
+    return [listener(ros, kind, keep=min(kind.held or 20, 20) - 1) for kind in kinds if not missing(kind)]
+
+
+def some_are_killed(ros, sends, receivers, first):
+    """The receivers, with newcomers in the place of each second one from `first` on. The last one, of the publisher's own kind, stays."""
+    victims = receivers[first:-1:2]
     stay = [each for each in receivers if each not in victims]
     for each in victims:
         each.kill()
     all_get(sends, stay, sends.publish(*[LARGE] * 10, period_ms=5))
     sends.do(f"subscribers {len(stay)}")
-    newcomers = everybody(ros, [each.kind for each in victims])
+    newcomers = keepers(ros, [each.kind for each in victims])
     latched = sends.image(sends.published)
     assert contents(each.line() for each in newcomers) == contents([latched] * len(newcomers))
     sends.do(f"subscribers {len(receivers)}")
-    check_nothing_else(sends, *stay, *newcomers)
-    return stay, newcomers
+    receivers = list(receivers)
+    receivers[first:-1:2] = newcomers
+    check_nothing_else(sends, *receivers)
+    return receivers
 
 
 def until_shared(sends, receivers, size=LARGE):

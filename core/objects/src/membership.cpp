@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 
 namespace baton::objects::detail {
@@ -80,10 +81,11 @@ bool Membership::receive(os::UniqueFd& link) {
   HeapHello hello;
   os::ReceivedPacket packet;
   const os::IoStatus status = os::receive_packet(link.get(), &hello, sizeof hello, 1, packet);
-  if (status == os::IoStatus::kWouldBlock || (status == os::IoStatus::kDone && packet.size_bytes != 0)) return false;
+  if (status == os::IoStatus::kWouldBlock) return false;
+  if (status == os::IoStatus::kDone && packet.size_bytes != 0 && !packet.fds_lost) return false;
   if (!is_over(status, packet)) parts_.waiters.set_unwatched();
   poller_.remove(link.get());
-  link.reset();
+  os::close_socket(std::move(link));
   return true;
 }
 

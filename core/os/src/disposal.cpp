@@ -121,40 +121,55 @@ bool nothing_lies_unread(int socket) noexcept {
   return false;
 }
 
-}  // namespace
+struct Emptied {
+  unsigned calls = 0;
+  bool whole =
+      true;  // false: a packet lies there with more descriptors than this process wants to have at once, or has room for
+};
 
 // Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
-// taken out, and closed one by one.
-unsigned take_unread(int socket) noexcept {
+// taken out, and closed one by one: by a look, since a read closes those for which there is no room.
+Emptied empty(int socket) noexcept {
   const int type = end_receiving(socket);
-  if (type == 0) return 0;
+  Emptied out;
+  if (type == 0) return out;
   constexpr unsigned kMostPackets = 100000;  // far more than a socket takes
-  constexpr int kMostFds = 253;              // SCM_MAX_FD, unix(7)
+  constexpr int kMostFds = 16;               // as many as send_packet() sends
   std::array<char, 4096> bytes;              // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
-  unsigned calls = 0;
-  while (calls < kMostPackets) {
-    ++calls;
+  while (out.whole && out.calls < kMostPackets) {
+    ++out.calls;
     iovec space{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &space;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_PEEK | MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == ECONNRESET) continue;  // reported once, before the packets
     if (got < 0 || (got == 0 && (type == SOCK_STREAM || message.msg_controllen == 0))) break;
+    out.whole = (message.msg_flags & MSG_CTRUNC) == 0;
+    std::array<UniqueFd, kMostFds + 1> fds;
+    std::size_t count = 0;
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-      for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+      for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len && count < fds.size(); at += sizeof(int)) {
         int fd = -1;
         std::memcpy(&fd, reinterpret_cast<const char*>(part) + at, sizeof fd);
-        dispose(UniqueFd(fd));
+        fds[count++] = UniqueFd(fd);
       }
     }
+    if (!out.whole) break;  // closes no last one: they lie in the socket, too
+    ++out.calls;
+    if (::recv(socket, bytes.data(), static_cast<std::size_t>(got), MSG_DONTWAIT) != got) break;
+    for (std::size_t i = 0; i < count; ++i) dispose(std::move(fds[i]));
   }
-  return calls;
+  return out;
 }
+
+}  // namespace
+
+unsigned take_unread(int socket) noexcept { return empty(socket).calls; }
 
 void dispose(std::function<void()> end) noexcept {
   try {
@@ -176,8 +191,11 @@ void dispose(UniqueFd fd) noexcept {
       // socket.
       const linger none{};
       (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
-      take_unread(shared->get());
-      shared->reset();
+      if (empty(shared->get()).whole) {
+        shared->reset();
+      } else {
+        dispose_in(disposal().strange, [shared] { shared->reset(); });
+      }
     });
   } catch (...) {
     fd.reset();

@@ -16,7 +16,7 @@
 namespace baton::os {
 namespace {
 
-constexpr std::size_t kMaxFds = 253;  // SCM_MAX_FD, unix(7)
+constexpr std::size_t kMaxFds = 16;
 // Capped by net.core.somaxconn (4096 since Linux 5.4, 128 before). A process that finds the backlog full connects again
 // later.
 constexpr int kBacklog = 4096;
@@ -159,17 +159,19 @@ IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, con
 
 IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::size_t max_fds, ReceivedPacket& packet) {
   packet = {};
+  max_fds = std::min(max_fds, kMaxFds);
   iovec part{buffer, capacity};
   msghdr message{};
   alignas(cmsghdr) std::array<std::uint8_t, CMSG_SPACE(kMaxFds * sizeof(int))> control;
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  // Room for all that a packet can carry: the kernel would close the others within this call, and a close can block.
-  message.msg_controllen = control.size();
+  // Not CMSG_SPACE: its padding could hold one more descriptor.
+  message.msg_controllen = CMSG_LEN(max_fds * sizeof(int));
+  // A look, which takes the descriptors: within a call that reads, the kernel closes those for which there is no room, and a close can block.
   ssize_t got = 0;
   do {
-    got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    got = ::recvmsg(socket, &message, MSG_PEEK | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return socket_status(errno);
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
@@ -182,14 +184,14 @@ IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::siz
       std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
       owned[i] = UniqueFd(fd);
     }
-    const std::size_t taken = std::min(count, max_fds);
-    packet.fds.reserve(taken);
-    for (std::size_t i = 0; i < taken; ++i) packet.fds.push_back(std::move(owned[i]));
-    packet.fds_lost = taken < count;
+    packet.fds.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) packet.fds.push_back(std::move(owned[i]));
   }
   packet.size_bytes = static_cast<std::size_t>(got);
   packet.truncated = (message.msg_flags & MSG_TRUNC) != 0;
-  packet.fds_lost = packet.fds_lost || (message.msg_flags & MSG_CTRUNC) != 0;
+  packet.fds_lost = (message.msg_flags & MSG_CTRUNC) != 0;
+  // The packet goes; this process has all that was in it, so nothing is closed.
+  if (!packet.fds_lost) (void)!::recv(socket, nullptr, 0, MSG_DONTWAIT);
   return IoStatus::kDone;
 }
 

@@ -4,6 +4,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/disposal.hpp"
 #include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
 #include "hub_impl.hpp"
@@ -268,13 +269,14 @@ bool Hub::Impl::accept_without_descriptors() {
     os::UniqueFd socket;
     if (os::accept_one(listener.get(), socket) == os::IoStatus::kDone) {
       os::ReceivedPacket packet;  // GONE is not said again
-      if (os::receive_packet(socket.get(), buffer.get(), kMaxPacketBytes, 0, packet) == os::IoStatus::kDone)
+      if (os::receive_packet(socket.get(), buffer.get(), kMaxPacketBytes, 0, packet) == os::IoStatus::kDone &&
+          !packet.fds_lost)
         first = LinkMachine().on_packet(buffer.get(), packet.size_bytes, std::move(packet.fds));
       const auto bye = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no file descriptor left");
       (void)os::send_packet(socket.get(), bye.data(), bye.size(), nullptr, 0, nullptr, 0);
       refused = true;
     }
-    socket.reset();
+    os::close_socket(std::move(socket));
     reserve = os::reserve_descriptor();
   }
   tell_shortage("cannot accept another process");

@@ -52,10 +52,10 @@ IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, con
 struct ReceivedPacket {
   std::size_t size_bytes = 0;  ///< 0: end of file
   bool truncated = false;      ///< the packet was larger than the buffer
-  bool fds_lost = false;       ///< more descriptors than asked for came, or the descriptor table had no room
+  bool fds_lost = false;       ///< MSG_CTRUNC: more descriptors than asked for, or no room in the descriptor table. The packet still lies unread
   std::vector<ReceivedFd> fds;
 };
-/// At most `max_fds` descriptors are taken; the others are disposed of.
+/// At most `max_fds` (<= 16) descriptors are taken. If there are others, the socket's owner ends it by close_socket(). One thread may receive.
 IoStatus receive_packet(int socket, void* buffer, std::size_t capacity, std::size_t max_fds, ReceivedPacket& packet);
 
 /// True if a read would not block: data, end of file or an error wait.

@@ -96,14 +96,19 @@ class ZenohBridge:
     def _token_changes(self, sample: zenoh.Sample) -> None:
         """Called by Zenoh's thread."""
         key = str(sample.key_expr)
-        with self._lock, self._sides.lines.counting("tokens", "one of Zenoh is left out"):
+        with self._sides.lines.counting("tokens", "one of Zenoh is left out"):  # writes its line without _lock
             if sample.kind == zenoh.SampleKind.DELETE:
-                if self._tokens.pop(key, None) is not None:
-                    self._changed.set()
-                return
-            if len(key) > MOST_TOKEN_BYTES or len(self._tokens) >= MOST_TOKENS:
-                raise ValueError(f"more than {MOST_TOKENS} tokens, or one of more than {MOST_TOKEN_BYTES} bytes")
-            token = parse_token(key)
-            if token.kind in ("MP", "SS") and token.session != str(self._sides.session.zid()):
-                self._tokens[key] = token
+                with self._lock:
+                    is_news = self._tokens.pop(key, None) is not None
+            else:
+                if len(key) > MOST_TOKEN_BYTES:
+                    raise ValueError(f"one has more than {MOST_TOKEN_BYTES} bytes")
+                token = parse_token(key)
+                is_news = token.kind in ("MP", "SS") and token.session != str(self._sides.session.zid())
+                with self._lock:
+                    if is_news and len(self._tokens) >= MOST_TOKENS:
+                        raise ValueError(f"more than {MOST_TOKENS} tokens")
+                    if is_news:
+                        self._tokens[key] = token
+            if is_news:
                 self._changed.set()

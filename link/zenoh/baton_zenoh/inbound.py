@@ -60,6 +60,11 @@ def token_gid(token: Token, key: str) -> bytes:
     return token.gid or xxhash.xxh3_128_intdigest(key.encode()).to_bytes(16, "little")
 
 
+def _plain_gid(key: str) -> bytes:
+    """Of the clients that send no attachment."""
+    return hashlib.sha256(key.encode()).digest()[:16]
+
+
 class Inbound:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
@@ -69,7 +74,8 @@ class Inbound:
         self._ended: deque[bytes] = deque(maxlen=MOST_ENDED)  # a late message of one brings no publisher back
         self._refused: set[str] = set()  # tokens that a line was about
         self._asked: dict[str, tuple[Any, int]] = {}  # by key: the subscriber, and how many old messages it asks for
-        self._tokens: dict[bytes, zenoh.LivelinessToken] = {}  # of the domain's subscriptions
+        # The domain's subscriptions; None: a line was about it.
+        self._shown: dict[bytes, tuple[Named, zenoh.LivelinessToken] | None] = {}
 
     def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> float:
         """Returns the seconds after which it is to be called again, if no graph changes before."""
@@ -95,7 +101,7 @@ class Inbound:
                 raise ValueError(f"more than {MOST_PUBLISHERS} publishers")
             gid, named = token_gid(token, key), self._sides.named_by(token)
             qos = baton.QoS(**names.qos_of(token.qos))
-            proxy = self._proxies.get(gid)
+            old = proxy = self._proxies.get(gid)
             if proxy is not None and not proxy.token:
                 proxy.publisher = None  # of a stranger, which has this gid
             if proxy is None or proxy.token or proxy.named.key != named.key:
@@ -103,6 +109,8 @@ class Inbound:
             try:
                 proxy.publisher = self._advertise(named, qos, gid, f"{token.node}@{token.host}")
                 proxy.token, proxy.since = key, time.monotonic()
+                if old is not None and old is not proxy:
+                    self._forget(old)
                 self._proxies[gid] = proxy
             except baton.AlreadyExists:
                 pass  # it is in this domain, or has come by a link: the next change of the graph tries again
@@ -117,32 +125,54 @@ class Inbound:
         sides = self._sides
         wanted: dict[str, tuple[Named, int]] = {}
         here = {each.gid: each for each in graph.subscriptions if sides.rules.crosses("take", each.topic)}
-        for gone in self._tokens.keys() - here.keys():
-            self._tokens.pop(gone).undeclare()
+        for gone in self._shown.keys() - here.keys():
+            if shown := self._shown.pop(gone):
+                shown[1].undeclare()
         for gid, each in here.items():
-            with sides.lines.counting(each.topic, "is not asked for at Zenoh"):
-                named = sides.named(each, graph.ros_hashes.get(gid))
-                if gid not in self._tokens:
-                    self._tokens[gid] = sides.declare("MS", each, named)
+            if gid not in self._shown:
+                self._shown[gid] = None
+                with sides.lines.counting(each.topic, "is not asked for at Zenoh"):
+                    named = sides.named(each, graph.ros_hashes.get(gid))
+                    self._shown[gid] = named, sides.declare("MS", each, named)
+            if shown := self._shown[gid]:
                 old = each.qos.depth if each.qos.durability == "transient_local" else 0
-                wanted[named.key] = named, max(old, wanted.get(named.key, (named, 0))[1])
-        for key in [key for key, (_, old) in self._asked.items() if key not in wanted or wanted[key][1] > old]:
-            self._asked.pop(key)[0].undeclare()
-            with self._lock:
-                for gid in [gid for gid, each in self._proxies.items() if not each.token and each.named.key == key]:
-                    self._drop(gid)
-        for key in wanted.keys() - self._asked.keys():
-            named, old = wanted[key]
-            arrive = functools.partial(self._arrive, named)
-            history = zenoh.ext.HistoryConfig(detect_late_publishers=True, max_samples=old) if old else None
-            options = {"history": history, "allowed_origin": zenoh.Locality.REMOTE}
-            self._asked[key] = zenoh.ext.declare_advanced_subscriber(sides.session, key, arrive, **options), old
-            sides.lines.say(f"{named.name} crosses from Zenoh to Baton")
+                wanted[shown[0].key] = shown[0], max(old, wanted.get(shown[0].key, (shown[0], 0))[1])
+        for key in self._asked.keys() - wanted.keys():
+            self._end(key)
+        for key, (named, old) in wanted.items():
+            before, asks = self._asked.get(key, (None, -1))
+            if asks >= old:
+                continue
+            if before is not None and _plain_gid(key) in self._proxies:
+                self._end(key)  # from two subscribers it would have each message twice, under two numbers
+                before = None
+            self._asked[key] = self._subscriber(named, old), old
+            if before is None:
+                sides.lines.say(f"{named.name} crosses from Zenoh to Baton")
+            else:
+                before.undeclare()  # after the new one, so that nothing is lost between; a number that comes twice is refused
+
+    def _subscriber(self, named: Named, old: int) -> Any:
+        """An AdvancedSubscriber refuses what is not stamped later than the last message of its session, which two threads may send: it is for old
+        messages alone."""
+        session, arrive = self._sides.session, functools.partial(self._arrive, named)
+        if not old:
+            return session.declare_subscriber(named.key, arrive, allowed_origin=zenoh.Locality.REMOTE)
+        history = zenoh.ext.HistoryConfig(detect_late_publishers=True, max_samples=old)
+        options = {"history": history, "allowed_origin": zenoh.Locality.REMOTE}
+        return zenoh.ext.declare_advanced_subscriber(session, named.key, arrive, **options)
+
+    def _end(self, key: str) -> None:
+        """Subscribes no more, and forgets the strangers that came by this key."""
+        self._asked.pop(key)[0].undeclare()
+        with self._lock:
+            for gid in [gid for gid, each in self._proxies.items() if not each.token and each.named.key == key]:
+                self._drop(gid)
 
     def _arrive(self, named: Named, sample: zenoh.Sample) -> None:
         with self._sides.lines.counting(named.name, "a message of Zenoh is lost"), self._lock:
             if sample.attachment is None:
-                number, stamp, gid = 0, time.time_ns(), hashlib.sha256(str(sample.key_expr).encode()).digest()[:16]
+                number, stamp, gid = 0, time.time_ns(), _plain_gid(str(sample.key_expr))
             else:
                 number, stamp, gid = names.read_attachment(bytes(sample.attachment))
             proxy = self._proxies.get(gid) or self._stranger(named, gid)
@@ -151,7 +181,7 @@ class Inbound:
             if proxy.pace and not proxy.pace.lets():
                 return
             proxy.numbers, proxy.last = number or proxy.numbers + 1, time.monotonic()
-            waits = bool(proxy.pending) or proxy.is_too_early
+            waits = proxy.is_too_early
             if waits and self._pending_bytes > MOST_PENDING_BYTES - _PENDING_BYTES - len(sample.payload):
                 raise ValueError("too many came before their subscriptions")
             proxy.pending.append((sample.payload, (proxy.numbers, stamp, None, 0, False)))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -49,4 +50,7 @@ class Lines:
         except baton.AlreadyExists:
             pass
         except (ValueError, baton.BatonError, zenoh.ZError) as error:
-            self.count(about[:200], type(error).__name__, f"{text}: {error}")
+            # Our own errors are told apart by their words, without those that another host chooses: numbers, and what follows a quote or a colon.
+            own = type(error) is ValueError
+            why = re.split(r"[\d':]", str(error), maxsplit=1)[0] if own else type(error).__name__
+            self.count(about[:200], f"{text}: {why}", f"{text}: {error}")

@@ -51,8 +51,10 @@ class Offered:
                     names.read_attachment(bytes(query.attachment)) if query.attachment else (1, 0, bytes(16))
                 )
                 with self._lock:
-                    own, payload = next(self._numbers), query.payload or zenoh.ZBytes()
-                    self._sides.publish(self._requests, payload, (0, 0, self._client, own, False))
+                    if (requests := self._requests) is None:
+                        return  # closed
+                    own, payload = next(self._numbers), query.payload or zenoh.ZBytes(b"")
+                    self._sides.publish(requests, payload, (0, 0, self._client, own, False))
                     self._asked[own] = (query, number, gid)
                     if len(self._asked) > MOST_REQUESTS:
                         oldest = self._asked.popitem(last=False)[1][0]
@@ -80,11 +82,11 @@ class Offered:
     def close(self) -> None:
         self._token.undeclare()
         self._queryable.undeclare()
+        self._requests = self._responses = None  # their callbacks hold this
         with self._lock:
             for query, _, _ in self._asked.values():
                 query.drop()
             self._asked.clear()
-        self._requests = self._responses = None  # their callbacks hold this
 
 
 class Called:
@@ -132,8 +134,9 @@ class Called:
             if (sample := reply.ok) is None:
                 words = reply.err.payload.to_string()[:200] if reply.err else "no words"
                 raise ValueError(f"its server refuses the request: {words}")
-            if self._end(request):
-                self._sides.publish(self._responses, sample.payload, (0, 0, *request, True))
+            responses = self._responses
+            if self._end(request) and responses is not None:  # None: closed
+                self._sides.publish(responses, sample.payload, (0, 0, *request, True))
 
     def _end(self, request: tuple[bytes, int]) -> bool:
         """False: it has ended before."""

@@ -127,6 +127,19 @@ def test_a_topic_of_rmw_zenoh_is_one_of_baton(fleet):
     until(lambda: subscription.matched == 0, "the publisher stays after its token")
 
 
+def test_a_message_with_an_older_stamp_of_zenoh_is_none_that_has_come(fleet):
+    host = fleet("robot")
+    host.bridge()
+    subscription = host.node("listener").subscribe("/chatter", String)
+    talker = Talker(fleet.peer)
+    older = fleet.peer.new_timestamp()  # of another thread of this session, which is slower
+    publish_until(lambda: talker.say("before"), subscription.take)
+    fleet.peer.put(KEY, cdr("older"), attachment=words(100, 1, talker.gid), timestamp=older)
+    fleet.peer.put(KEY, cdr("last"), attachment=words(101, 1, talker.gid))
+    texts = iter(lambda: take(subscription).data, "last")
+    assert "older" in list(texts)
+
+
 def test_a_late_message_brings_no_publisher_back(fleet):
     host = fleet("robot")
     host.bridge()

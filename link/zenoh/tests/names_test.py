@@ -211,3 +211,19 @@ def test_a_name_that_would_mean_several_is_no_key(name):
 def test_a_node_whose_name_would_mean_several_has_no_token():
     with pytest.raises(ValueError, match="can be no key of Zenoh"):
         Token("ab", 1, "NN", "/arm/*").key(KeyScheme(), 0)
+
+
+def test_different_faults_of_a_topic_have_a_line_each():
+    said: list[str] = []
+    lines = Lines(said.append)
+    for words in (
+        "its number is 0",
+        "its attachment has 1 bytes",
+        "its attachment has 2 bytes",
+        "refused: a",
+        "refused: b",
+    ):
+        with lines.counting("/chatter", "a message is lost"):
+            raise ValueError(words)
+    assert [line.rpartition(": ")[0] or line for line in said[:2]] == ["/chatter: a message is lost"] * 2
+    assert len(said) == 3 and lines.lost == 5

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the bridge between a Zenoh and, mostly, a Baton that the test plays."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock, Mock
+
+import baton
+import pytest
+from baton.msg.std_msgs import String
+
+pytest.importorskip("zenoh", reason="no eclipse-zenoh (make setup)")
+pytest.importorskip("zenoh.ext")
+import zenoh
+from baton_zenoh import names, sides
+from baton_zenoh.bridge import ZenohBridge
+from baton_zenoh.inbound import Inbound, token_gid
+from baton_zenoh.lines import Lines
+from baton_zenoh.names import KeyScheme, Token
+from baton_zenoh.rules import Rules
+from baton_zenoh.services import Called, Offered
+from baton_zenoh.sides import DomainGraph, Sides
+
+STRING = "std_msgs::msg::dds_::String_"
+LATCHED = baton.QoS(3, durability="transient_local")
+
+
+class Played(Sides):
+    """`says`: the lines; `published`: topics and payloads; `matched`: the subscriptions of each publisher."""
+
+    def __init__(self, node: Any = None) -> None:
+        session = MagicMock()
+        session.zid.return_value = "ab"
+        self.says: list[str] = []
+        self.published: list[tuple[str, Any]] = []
+        self.matched = 0
+        super().__init__(node or Mock(), session, KeyScheme(), 0, "robot", Rules(), Lines(self.says.append), Mock())
+
+
+class Alone(Played):
+    """Without Baton."""
+
+    def advertise(self, *words: Any, **_: Any) -> Any:
+        one = Mock(topic=words[0])
+        type(one).matched = property(lambda _: self.matched)
+        return one
+
+    def subscribe(self, *words: Any, **_: Any) -> Any:
+        return Mock()
+
+    def publish(self, publisher: Any, payload: Any, words: Any) -> None:
+        self.published.append((publisher.topic, payload))
+
+
+def endpoint(topic: str, number: int, qos: baton.QoS | None = None, type_name: str = "std_msgs/String") -> Any:
+    hash_ = String._struct.hash
+    return SimpleNamespace(
+        topic=topic, gid=bytes([number] * 16), type_name=type_name, type_hash=hash_, node="/n", qos=qos or baton.QoS()
+    )
+
+
+def named(of: Sides, topic: str = "/chatter") -> sides.Named:
+    return of.named(endpoint(topic, 1))
+
+
+def sample(of: Sides, number: int, gid: bytes | None, text: bytes = b"x") -> Any:
+    attachment = gid and names.attachment(number, 1, gid)
+    return SimpleNamespace(attachment=attachment, payload=text, key_expr=named(of).key)
+
+
+def talker(of: Sides, name: str = "/chatter", enclave: str = "/") -> tuple[str, Token]:
+    token = Token("cd", 1, "MP", "/talker", name, STRING, named(of).hash, "::,:,:,:,,", enclave)
+    return token.key(KeyScheme(), 0), token
+
+
+def test_what_waits_at_a_publisher_that_is_replaced_is_forgotten():
+    played = Alone()
+    inbound, gid = Inbound(played), bytes(range(16))
+    inbound._arrive(named(played), sample(played, 1, gid))
+    assert inbound._pending_bytes > 0
+    inbound.update(DomainGraph(), dict([talker(played, "/other", names.mark("liar", gid))]))
+    assert inbound._pending_bytes == 0
+    assert inbound._proxies[gid].named.name == "/other"
+
+
+def test_a_message_brings_along_what_waited_for_the_first_subscription():
+    played = Alone()
+    inbound = Inbound(played)
+    key, token = talker(played)
+    inbound.update(DomainGraph(), {key: token})
+    for number, text in enumerate((b"first", b"second"), 1):
+        inbound._arrive(named(played), sample(played, number, token_gid(token, key), text))
+        played.matched = 1
+    assert played.published == [("/chatter", b"first"), ("/chatter", b"second")]
+    assert inbound._pending_bytes == 0
+
+
+@pytest.mark.parametrize("client", ["with numbers", "without an attachment"])
+def test_a_deeper_latched_subscription_loses_and_doubles_nothing(monkeypatch, client):
+    played, did = Alone(), []
+
+    def declare(_: Any, key: str, arrive: Any, *, history: Any = None, **options: Any) -> Any:
+        did.append("old messages too" if history else "new messages alone")
+        return Mock(undeclare=lambda: did.append("end"))
+
+    monkeypatch.setattr(zenoh.ext, "declare_advanced_subscriber", declare)
+    played.session.declare_subscriber = lambda *words, **options: declare(None, *words, **options)
+    inbound = Inbound(played)
+    inbound.update(DomainGraph(subscriptions=[endpoint("/chatter", 1)]), {})
+    inbound._arrive(named(played), sample(played, 1, bytes(range(16)) if client == "with numbers" else None))
+    inbound.update(DomainGraph(subscriptions=[endpoint("/chatter", 1), endpoint("/chatter", 2, LATCHED)]), {})
+    then = ["old messages too", "end"] if client == "with numbers" else ["end", "old messages too"]
+    assert did == ["new messages alone", *then]
+    assert len(inbound._proxies) == (client == "with numbers")
+
+
+@pytest.mark.parametrize("part", [Inbound])
+def test_an_endpoint_is_named_once(monkeypatch, part):
+    played, asked = Alone(), []
+    real = Sides.named
+    monkeypatch.setattr(Sides, "named", lambda self, each, *more: asked.append(each.topic) or real(self, each, *more))
+    every = [endpoint("/chatter", 1), endpoint("/strange", 2, type_name="no/Type")]
+    graph = DomainGraph(subscriptions=every)
+    made = part(played)
+    words = (graph, {})
+    for _ in range(3):
+        made.update(*words)
+    assert asked == ["/chatter", "/strange"]
+    assert [line for line in played.says if "no/Type" in line] and played.lines.lost == 1
+    made.update(DomainGraph(), {})
+    made.update(*words)
+    assert asked == ["/chatter", "/strange"] * 2
+
+
+def test_a_response_after_the_end_of_its_service_is_nothing():
+    played = Alone()
+    hash_ = sides.types.hash_of(KeyScheme(), baton.service("std_srvs/SetBool"))
+    called = Called(played, Token("cd", 1, "SS", "/server", "/switch", "std_srvs::srv::dds_::SetBool_", hash_))
+    request = (bytes(16), 1)
+    called._waiting.add(request)
+    called.close()
+    played.publish = lambda publisher, *_: publisher.topic  # as Baton refuses None
+    called._respond(SimpleNamespace(ok=SimpleNamespace(payload=b"")), request)
+    assert not called._waiting
+
+
+def test_a_request_may_be_empty_and_after_the_end_of_its_service_it_is_nothing():
+    played = Alone()
+    server = endpoint("/switch/_request", 1, type_name="std_srvs/SetBool_Request")
+    server.type_hash = baton.service("std_srvs/SetBool").Request._struct.hash
+    offered, query = Offered(played, server), Mock(attachment=None, payload=None)
+    offered._ask(query)
+    assert [(topic, bytes(payload)) for topic, payload in played.published] == [("/switch/_request", b"")]
+    offered.close()
+    assert query.drop.called
+    offered._ask(Mock(attachment=None, payload=zenoh.ZBytes(b"x")))
+    assert not offered._asked and len(played.published) == 1
+
+
+def test_a_line_about_a_token_is_written_without_the_lock():
+    played = Alone()
+    bridge = ZenohBridge(played, threading.Event())
+    locked: list[bool] = []
+    played.lines.say = lambda text: locked.append(bridge._lock.locked())
+    bridge._token_changes(SimpleNamespace(key_expr="@ros2_lv/0/short", kind=zenoh.SampleKind.PUT))
+    assert locked == [False]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridge: looks at Baton's graph and at Zenoh's tokens, and makes what they ask for.
 
-Threads: all of Baton's side runs in the thread of run(): its executor has the callbacks of messages, and a timer that looks for changes."""
+Threads: an executor runs Baton's side. One thread has the timer that looks for changes, and the callbacks of messages; another one puts what waits
+while the line to Zenoh is full, so that it stops nothing else."""
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ def run(config: zenoh.Config, rules: Rules, say: Callable[[str], object], option
     """Works until an exception such as SystemExit ends it. `options`: domain, zenoh_domain, raw and name, as the command has them. Raises
     SessionError and BatonError."""
     node = baton.Node("zenoh_bridge", domain=options["domain"], enable_rosout=False)
+    sender = baton.Node("zenoh_bridge_sender", domain=node.domain, enable_rosout=False)
     file = _core._domain_file(node.domain, _LOCK_FILE)
     try:
         try:
@@ -47,13 +49,14 @@ def run(config: zenoh.Config, rules: Rules, say: Callable[[str], object], option
             changed = threading.Event()
             host = short_host(options["name"] or socket.gethostname())
             to = node.domain if options["zenoh_domain"] is None else options["zenoh_domain"]
-            sides = Sides(node, session, KeyScheme(options["raw"]), to, host, rules, Lines(say), changed.set)
+            sides = Sides(node, sender, session, KeyScheme(options["raw"]), to, host, rules, Lines(say), changed.set)
             what = "chunks" if options["raw"] else "the names of rmw_zenoh"
             bridge = ZenohBridge(sides, changed)
             say(f"joins Baton, domain {node.domain}, with Zenoh, domain {to}, by {what}, as {host}")
             bridge.work()
     finally:
         os.close(file)
+        sender.close()
         node.close()
 
 
@@ -71,7 +74,7 @@ class ZenohBridge:
     def work(self) -> None:
         self._sides.node.create_timer(_LOOK_S, self._look)
         try:
-            baton.spin(self._sides.node)
+            baton.spin(self._sides.node, self._sides.sender, threads=2)
         finally:
             self._subscriber.undeclare()
             for part in (self._outbound, self._services, self._inbound):

@@ -3,11 +3,13 @@
 crosses while Zenoh says that somebody subscribes to its key. What is latched crosses at once, into the cache that late subscriptions ask
 (AdvancedPublisher).
 
-Threads: the bridge's alone."""
+Threads: the bridge's, and the one of Sides.sender: it takes and puts the messages that wait while the line is full. _lock guards the table of
+publishers, and is not held during a put."""
 
 from __future__ import annotations
 
 import functools
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,8 @@ from . import names
 from .rules import Pace
 from .sides import DomainGraph, Named, Sides
 
-_Flow = tuple[str, bytes, str, str]  # key, Baton's hash of the type, reliability, durability
+# Key, Baton's hash of the type, reliability, durability, and whether it waits while the line is full.
+_Flow = tuple[str, bytes, str, str, bool]
 
 
 @dataclass
@@ -30,10 +33,12 @@ class _Shown:
     token: zenoh.LivelinessToken
     publisher: zenoh.Publisher | zenoh.ext.AdvancedPublisher
     pace: Pace | None
+    blocks: bool
 
     @property
     def flow(self) -> _Flow:
-        return self.named.key, self.endpoint.type_hash, self.endpoint.qos.reliability, self.endpoint.qos.durability
+        qos = self.endpoint.qos
+        return self.named.key, self.endpoint.type_hash, qos.reliability, qos.durability, self.blocks
 
     @property
     def is_wanted(self) -> bool:
@@ -43,11 +48,17 @@ class _Shown:
 class Outbound:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
+        self._lock = threading.Lock()
         self._shown: dict[bytes, _Shown] = {}
+        self._refused: set[bytes] = set()  # publishers that a line was about
         self._nodes: dict[str, zenoh.LivelinessToken] = {}
         self._flows: dict[_Flow, Any] = {}
 
     def update(self, graph: DomainGraph) -> None:
+        with self._lock:
+            self._update(graph)
+
+    def _update(self, graph: DomainGraph) -> None:
         rules, lines = self._sides.rules, self._sides.lines
         for node in self._nodes.keys() - graph.nodes:
             self._nodes.pop(node).undeclare()
@@ -56,9 +67,8 @@ class Outbound:
                 self._nodes[name] = self._sides.declare_node("NN", name)
         there = {each.gid: each for each in graph.publishers if rules.crosses("give", each.topic, each.node)}
         for gone in self._shown.keys() - there.keys():
-            shown = self._shown.pop(gone)
-            shown.token.undeclare()
-            shown.publisher.undeclare()
+            self._shown.pop(gone).token.undeclare()  # its publisher ends with its last put
+        self._refused &= there.keys()
         for endpoint in there.values():
             self._show(endpoint, graph.ros_hashes.get(endpoint.gid))
         wanted: dict[_Flow, list[_Shown]] = {}
@@ -72,7 +82,8 @@ class Outbound:
 
     def _show(self, endpoint: Endpoint, ros_hash: bytes | None = None) -> _Shown | None:
         sides, qos = self._sides, endpoint.qos
-        if endpoint.gid not in self._shown:
+        if endpoint.gid not in self._shown and endpoint.gid not in self._refused:
+            self._refused.add(endpoint.gid)  # until it is shown
             with sides.lines.counting(endpoint.topic, "is not there for Zenoh"):
                 named = sides.named(endpoint, ros_hash)
                 options = sides.rules.qos(named.name, qos.history == "keep_all")
@@ -85,7 +96,9 @@ class Outbound:
                     publisher = sides.session.declare_publisher(named.key, **options)
                     publisher.declare_matching_listener(lambda _: sides.wake())
                 token, pace = sides.declare("MP", endpoint, named), sides.rules.pace(named.name)
-                self._shown[endpoint.gid] = _Shown(endpoint, named, token, publisher, pace)
+                blocks = options["congestion_control"] == zenoh.CongestionControl.BLOCK
+                self._shown[endpoint.gid] = _Shown(endpoint, named, token, publisher, pace, blocks)
+                self._refused.discard(endpoint.gid)
         return self._shown.get(endpoint.gid)
 
     def _subscribe(self, flow: _Flow, offers: list[_Shown]) -> Any:
@@ -98,7 +111,8 @@ class Outbound:
         )
         self._sides.lines.say(f"{named.name} crosses from Baton to Zenoh")
         forward = functools.partial(self._forward, named.name, flow)
-        return self._sides.subscribe(named.name, named.cls, request, forward, self._sides.node.fully_qualified_name)
+        words = named.name, named.cls, request, forward, self._sides.node.fully_qualified_name
+        return self._sides.subscribe(*words, waits=flow[4])
 
     def _forward(self, topic: str, flow: _Flow, message: Any) -> None:
         info = baton.info(message)
@@ -112,9 +126,10 @@ class Outbound:
 
     def _meet(self, topic: str, gid: bytes) -> _Shown | None:
         """A publisher whose first message comes before the news of it."""
-        for endpoint in self._sides.node._endpoints_of(topic):
-            if endpoint.gid == gid and "@" not in endpoint.node:
-                return self._show(endpoint)
+        with self._lock:
+            for endpoint in self._sides.node._endpoints_of(topic):
+                if endpoint.gid == gid and "@" not in endpoint.node:
+                    return self._show(endpoint)
         return None
 
     def close(self) -> None:

@@ -37,9 +37,11 @@ class Named:
 
 @dataclass
 class Sides:
-    """Baton's node and Zenoh's session. `wake`: makes the bridge look at both graphs again; any thread."""
+    """Baton's node and Zenoh's session. `sender`: its callbacks have a thread of their own, where they may wait for a full line. `wake`: makes the
+    bridge look at both graphs again; any thread."""
 
     node: Node
+    sender: Node
     session: zenoh.Session
     scheme: KeyScheme
     domain: int  # in keys of Zenoh
@@ -82,9 +84,9 @@ class Sides:
         """`words`: topic, class, QoS, node, and the use: "topic", "requests" or "responses". `gid`: of the publisher that it stands for."""
         return _core._advertise_relayed(self.node, *words, gid, ros_hash)
 
-    def subscribe(self, *words: Any) -> Any:
-        """`words`: topic, class, QoS, callback and node."""
-        return _core._subscribe_unrelayed(self.node, *words)
+    def subscribe(self, *words: Any, waits: bool = False) -> Any:
+        """`words`: topic, class, QoS, callback and node. `waits`: the callback runs in the sender's thread."""
+        return _core._subscribe_unrelayed(self.sender if waits else self.node, *words)
 
     def payload(self, message: Any) -> bytes:
         """A copy: CDR, or the chunk as it lies. Zenoh makes another one."""

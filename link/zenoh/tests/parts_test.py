@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,8 @@ from unittest.mock import MagicMock, Mock
 import baton
 import pytest
 from baton.msg.std_msgs import String
+from support.processes import environment
+from support.waiting import LIMIT_S
 
 pytest.importorskip("zenoh", reason="no eclipse-zenoh (make setup)")
 pytest.importorskip("zenoh.ext")
@@ -20,6 +24,7 @@ from baton_zenoh.bridge import ZenohBridge
 from baton_zenoh.inbound import Inbound, token_gid
 from baton_zenoh.lines import Lines
 from baton_zenoh.names import KeyScheme, Token
+from baton_zenoh.outbound import Outbound
 from baton_zenoh.rules import Rules
 from baton_zenoh.services import Called, Offered
 from baton_zenoh.sides import DomainGraph, Sides
@@ -31,13 +36,15 @@ LATCHED = baton.QoS(3, durability="transient_local")
 class Played(Sides):
     """`says`: the lines; `published`: topics and payloads; `matched`: the subscriptions of each publisher."""
 
-    def __init__(self, node: Any = None) -> None:
+    def __init__(self, node: Any = None, sender: Any = None) -> None:
         session = MagicMock()
         session.zid.return_value = "ab"
         self.says: list[str] = []
         self.published: list[tuple[str, Any]] = []
         self.matched = 0
-        super().__init__(node or Mock(), session, KeyScheme(), 0, "robot", Rules(), Lines(self.says.append), Mock())
+        super().__init__(
+            node or Mock(), sender or Mock(), session, KeyScheme(), 0, "robot", Rules(), Lines(self.says.append), Mock()
+        )
 
 
 class Alone(Played):
@@ -117,20 +124,20 @@ def test_a_deeper_latched_subscription_loses_and_doubles_nothing(monkeypatch, cl
     assert len(inbound._proxies) == (client == "with numbers")
 
 
-@pytest.mark.parametrize("part", [Inbound])
+@pytest.mark.parametrize("part", [Inbound, Outbound])
 def test_an_endpoint_is_named_once(monkeypatch, part):
     played, asked = Alone(), []
     real = Sides.named
     monkeypatch.setattr(Sides, "named", lambda self, each, *more: asked.append(each.topic) or real(self, each, *more))
     every = [endpoint("/chatter", 1), endpoint("/strange", 2, type_name="no/Type")]
-    graph = DomainGraph(subscriptions=every)
+    graph = DomainGraph(subscriptions=every) if part is Inbound else DomainGraph(publishers=every)
     made = part(played)
-    words = (graph, {})
+    words = (graph, {}) if part is Inbound else (graph,)
     for _ in range(3):
         made.update(*words)
     assert asked == ["/chatter", "/strange"]
     assert [line for line in played.says if "no/Type" in line] and played.lines.lost == 1
-    made.update(DomainGraph(), {})
+    made.update(*((DomainGraph(), {}) if part is Inbound else (DomainGraph(),)))
     made.update(*words)
     assert asked == ["/chatter", "/strange"] * 2
 
@@ -167,3 +174,63 @@ def test_a_line_about_a_token_is_written_without_the_lock():
     played.lines.say = lambda text: locked.append(bridge._lock.locked())
     bridge._token_changes(SimpleNamespace(key_expr="@ros2_lv/0/short", kind=zenoh.SampleKind.PUT))
     assert locked == [False]
+
+
+TALKER = """
+import sys, time, baton
+from baton.msg.std_msgs import String
+node = baton.Node("talker", domain=0, enable_rosout=False)
+every = [node.advertise("/slow", String, baton.QoS(5, history="keep_all")), node.advertise("/fast", String)]
+assert all(each.wait_for_subscriptions(1, 60) for each in every)
+every[0].publish({"data": "x"})
+sys.stdin.readline()
+every[1].publish({"data": "x"})
+sys.stdin.readline()
+"""
+
+
+def test_a_full_line_stops_no_other_topic(tmp_path, monkeypatch):
+    monkeypatch.setenv("BATON_RUNTIME_DIR", str(tmp_path))
+    waits, came, free = (threading.Event() for _ in range(3))
+
+    class Ended(Exception):
+        pass
+
+    def publisher(key: str, **_: Any) -> Any:
+        def put(*_: Any, **__: Any) -> None:
+            if "slow" in key:
+                waits.set()
+                assert free.wait(LIMIT_S)
+            else:
+                came.set()
+
+        return Mock(put=put)
+
+    with (
+        baton.Node("bridge", domain=0, enable_rosout=False) as node,
+        baton.Node("sender", domain=0, enable_rosout=False) as sender,
+    ):
+        played, changed = Played(node, sender), threading.Event()
+        played.session.declare_publisher = publisher
+        bridge = ZenohBridge(played, changed)
+
+        def work() -> None:
+            with pytest.raises(Ended):
+                bridge.work()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        words = [sys.executable, "-c", TALKER]
+        with subprocess.Popen(words, env=environment(tmp_path), stdin=subprocess.PIPE, text=True) as program:
+            try:
+                assert waits.wait(LIMIT_S)
+                program.stdin.write("\n")
+                program.stdin.flush()
+                assert came.wait(LIMIT_S), "the full line of /slow stops /fast"
+            finally:
+                free.set()
+                program.stdin.close()
+                bridge._inbound.update = Mock(side_effect=Ended)
+                changed.set()
+                thread.join(LIMIT_S)
+                assert not thread.is_alive()

@@ -52,7 +52,7 @@ IoStatus send_packet(int socket, const void* first, std::size_t first_bytes, con
 struct ReceivedPacket {
   std::size_t size_bytes = 0;  ///< 0: end of file
   bool truncated = false;      ///< the packet was larger than the buffer
-  bool fds_lost = false;       ///< MSG_CTRUNC: more descriptors than asked for, or no room in the descriptor table. The packet still lies unread
+  bool fds_lost = false;       ///< MSG_CTRUNC: more than asked for, or no room for them; the packet still lies unread
   std::vector<ReceivedFd> fds;
 };
 /// At most `max_fds` (<= 16) descriptors are taken. If there are others, the socket's owner ends it by close_socket(). One thread may receive.

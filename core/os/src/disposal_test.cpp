@@ -240,10 +240,10 @@ TEST(Disposal, ASocketInWhichNothingLiesIsClosedOnTheCallingThreadAndAnotherOneE
         Case{"a packet lies, the peer has ended", SOCK_SEQPACKET, 1, false, true, false},
         Case{"a packet lies, the peer has left something", SOCK_SEQPACKET, 1, false, false, false},
         Case{"a stream", SOCK_STREAM, 0, true, true, false}}) {
-    std::mutex busy;
-    std::unique_lock<std::mutex> all_wait(busy);
+    const auto busy = std::make_shared<std::mutex>();
+    std::unique_lock<std::mutex> all_wait(*busy);
     for (unsigned i = 0; i < kMostDisposalThreads; ++i)
-      dispose([&busy] { const std::lock_guard<std::mutex> passed(busy); });
+      dispose([busy] { const std::lock_guard<std::mutex> passed(*busy); });
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, each.type | SOCK_CLOEXEC, 0, ends.data()), 0);
     UniqueFd giver(ends[1]);
@@ -258,9 +258,6 @@ TEST(Disposal, ASocketInWhichNothingLiesIsClosedOnTheCallingThreadAndAnotherOneE
     EXPECT_EQ(is_open(ends[0]), !each.here) << each.name;
     all_wait.unlock();
     EXPECT_TRUE(eventually([&] { return !is_open(ends[0]); })) << each.name;
-    std::atomic<bool> all_ended{false};
-    dispose([&all_ended] { all_ended.store(true); });
-    EXPECT_TRUE(eventually([&] { return all_ended.load(); }));
   }
 }
 

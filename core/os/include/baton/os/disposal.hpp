@@ -29,8 +29,8 @@ void dispose(UniqueFd fd) noexcept;
 /// Calls `end` once on a disposal thread, or on the calling thread if no thread can be started. `end` must not throw.
 void dispose(std::function<void()> end) noexcept;
 
-/// Takes the descriptors that lie unread in a Unix socket out of it, and disposes of them; nothing arrives at the socket any more. Returns in how
-/// many system calls. No effect on another descriptor. dispose() calls it.
+/// Takes the descriptors that lie unread in a Unix socket out of it, up to a packet with more than 16, and disposes of them; nothing arrives at the
+/// socket any more. Returns in how many system calls. No effect on another descriptor. dispose() does the same.
 unsigned take_unread(int socket) noexcept;
 /// Closes a Unix socket that is no listener: on the calling thread if it is one of packets and none lies unread in it, so that the close is certainly
 /// short; else by dispose().

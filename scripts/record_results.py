@@ -4,7 +4,8 @@
 
 A group is a recording of its own, out/results/GROUP.jsonl.gz. A group that is recorded at this commit is left out; one that was interrupted goes on.
 Each piece says in the recording whether the machine was quiet meanwhile: close other programs first. When a group is complete, its summary goes to
-docs/results/recorded and the pages are filled. A change that is not committed cannot be resumed: commit it first.
+docs/results/recorded and the pages are filled. These are no change of what is measured, and the next group is of the same commit. Any other change that is
+not committed cannot be resumed: commit it first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from pathlib import Path
 from fill_page import fill
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "lab"))
+from baton_perf.recording import build  # noqa: E402  (a checkout's, installed or not)
+
 BATON = ROOT / ".venv/bin/baton"
 PLACE = ROOT / "out/results"
 UNFINISHED = 3  # as `baton perf accept --minutes` says it
@@ -63,12 +67,9 @@ GROUPS = {
 }  # fmt: skip
 
 
-def commit() -> str:
-    """The commit of the working tree, with `+` if files are changed."""
-    git = ["git", "-C", str(ROOT)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=True).stdout
-    return head + ("+" if changed.strip() else "")
+def commit(built: dict) -> str:
+    """Of a recording's build: its commit, with `+` if files were changed."""
+    return built["commit"] + ("+" if built["modified"] else "")
 
 
 def state(recording: Path) -> tuple[str, bool]:
@@ -76,10 +77,9 @@ def state(recording: Path) -> tuple[str, bool]:
     try:
         with gzip.open(recording, "rt") as file:
             lines = [json.loads(line) for line in file]
-        build = lines[0]["build"]
+        return commit(lines[0]["build"]), any("verdicts" in line for line in lines)
     except (OSError, EOFError, ValueError, LookupError):
         return "", False
-    return build["commit"] + ("+" if build["modified"] else ""), any("verdicts" in line for line in lines)
 
 
 def command(name: str, rounds: int, minutes: float, resume: bool) -> list[str]:
@@ -99,7 +99,7 @@ def command(name: str, rounds: int, minutes: float, resume: bool) -> list[str]:
 
 def record(name: str, rounds: int, minutes: float) -> None:
     """Records a group to its end, if it is not at this commit."""
-    recording, now = PLACE / f"{name}.jsonl.gz", commit()
+    recording, now = PLACE / f"{name}.jsonl.gz", commit(build())
     of, complete = state(recording)
     if complete and of == now and not now.endswith("+"):
         print(f"{name}: recorded at this commit", flush=True)

@@ -24,9 +24,12 @@ import click
 
 from . import machines
 from .peers import BUILD, CHECKOUT, Peer
+from .results import History
 from .runs import Cell
 
 FORMAT = 1
+# What `make results` writes itself: a recording after the first one is of the same code.
+PAGES = ("docs/results", "README.md")
 
 
 def _read(path: str) -> str:
@@ -61,12 +64,12 @@ def machine() -> dict:
 
 
 def build() -> dict:
-    """The build and commit of the measured Baton."""
-    git = ["git", "-C", str(CHECKOUT)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    """The build and commit of the measured Baton, and whether files other than PAGES differ from that commit. The commit of an installed package is
+    not known: a repository around it is another project's."""
+    history = History(CHECKOUT)
+    others = [":/", *(f":(top,exclude){path}" for path in PAGES)]
+    commit = history.git("rev-parse", "HEAD") if history.known else None
+    changed = history.git("status", "--porcelain", "--", *others) if history.known else None
     cache = _read(str(BUILD / "CMakeCache.txt"))
     wanted = ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER", "CMAKE_CXX_FLAGS")
     settings = {
@@ -74,7 +77,7 @@ def build() -> dict:
         for line in cache.splitlines()
         if line.split(":", 1)[0] in wanted and "=" in line
     }
-    return {"commit": commit or "unknown", "modified": bool(changed), **settings}
+    return {"commit": (commit or "unknown").strip(), "modified": bool(changed), **settings}
 
 
 def _describe(built: dict) -> str:

@@ -78,11 +78,12 @@ class History:
 
     def __init__(self, root: Path):
         self.root = root
-        top = self._git("rev-parse", "--show-toplevel")
+        top = self.git("rev-parse", "--show-toplevel")
         self.known = top is not None and Path(top.strip()).resolve() == root.resolve()
         self._changed = lru_cache(maxsize=None)(self._changed_since)
 
-    def _git(self, *arguments: str) -> str | None:
+    def git(self, *arguments: str) -> str | None:
+        """What git prints; None if there is no git, or it fails."""
         try:
             done = subprocess.run(
                 ["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=False
@@ -93,9 +94,9 @@ class History:
 
     def _changed_since(self, commit: str) -> frozenset[str] | None:
         """The files that differ from that commit, also those that are not committed yet; None: not known."""
-        if not self.known or self._git("cat-file", "-e", f"{commit}^{{commit}}") is None:
+        if not self.known or self.git("cat-file", "-e", f"{commit}^{{commit}}") is None:
             return None
-        names = self._git("diff", "--name-only", "--no-renames", commit, "--")
+        names = self.git("diff", "--name-only", "--no-renames", commit, "--")
         return (
             None if names is None else frozenset(name for name in names.splitlines() if not WITHOUT_EFFECT.search(name))
         )

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import subprocess
 
 import click
 import numpy
@@ -74,6 +75,20 @@ def test_a_recording_is_read_back_and_an_interrupted_one_is_whole_up_to_its_last
     assert Cell(**read.runs[0]["cell"]) == Cell()
     assert {"cpu", "kernel", "governor", "cpus"} <= read.header["machine"].keys()
     assert {"commit", "modified"} <= read.header["build"].keys()
+
+
+def test_an_installed_package_names_no_commit_and_needs_no_git(tmp_path, monkeypatch):
+    commit = ["commit", "-q", "--allow-empty", "-m", "of another project"]
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], [*author, *commit]):
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    package = tmp_path / "lib"
+    package.mkdir()
+    monkeypatch.setattr(recording, "CHECKOUT", package)
+    found = recording.build()
+    assert (found["commit"], found["modified"]) == ("unknown", False)
+    monkeypatch.setenv("PATH", str(package))
+    assert recording.build() == found
 
 
 def test_a_new_recording_destroys_none_of_the_older_ones_and_says_where_they_are(tmp_path):

@@ -3,11 +3,13 @@
 
 import gzip
 import json
+import subprocess
 from types import SimpleNamespace
 
+import make_results
 import pytest
 import record_results
-from baton_perf import accept
+from baton_perf import accept, recording
 
 HERE = "a" * 40
 
@@ -21,7 +23,7 @@ def test_every_criterion_is_recorded_by_one_group():
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(record_results, "PLACE", tmp_path)
-    monkeypatch.setattr(record_results, "commit", lambda: HERE)
+    monkeypatch.setattr(record_results, "build", lambda: {"commit": HERE, "modified": False})
     return tmp_path
 
 
@@ -77,6 +79,41 @@ def test_only_a_recording_of_this_commit_goes_on(place, monkeypatch, found, resu
     started = recorder(monkeypatch, place, [0])
     record_results.record("papers", 10, 20)
     assert ("--resume" in started[0]) == resumed
+
+
+def written_by_the_command():
+    pages = [group.page for group in record_results.GROUPS.values() if group.page is not None]
+    drawn = [word for page in pages for word in page.drawn if "/" in word]
+    summary = f"{make_results.RECORDED}/papers.json"
+    return [summary, make_results.PICTURE, *make_results.PAGES, *(page.path for page in pages), *drawn]
+
+
+def test_the_pages_that_the_command_writes_are_no_change_of_what_is_measured(tmp_path, monkeypatch):
+    def git(*words):
+        of_nobody = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        return subprocess.run(["git", "-C", tmp_path, *of_nobody, *words], check=True, capture_output=True, text=True)
+
+    def write_all(paths, text):
+        for path in paths:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+
+    summary, *pages = written_by_the_command()
+    git("init", "-q")
+    write_all(["core/a", *pages], "before")
+    git("add", ".")
+    git("commit", "-q", "-m", "a change")
+    monkeypatch.setattr(recording, "CHECKOUT", tmp_path)
+    head = git("rev-parse", "HEAD").stdout.strip()
+    write_all([summary, *pages], "recorded")
+    assert record_results.commit(recording.build()) == head
+    recording.Writer(tmp_path / "docs/results/r.gz", [])
+    recording.Writer(tmp_path / "docs/results/r.gz", [], resume=True)
+    write_all(["core/a"], "after")
+    assert record_results.commit(recording.build()) == f"{head}+"
+    git("checkout", "-q", "core")
+    write_all(["core/new"], "")
+    assert recording.build()["modified"], "a file that git does not know yet"
 
 
 def test_a_recorder_that_fails_is_an_error_that_names_the_group(place, monkeypatch):

@@ -165,7 +165,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "lot-fig6",
-            "How does latency grow with size, with processes pinned to CPUs and not?",
+            "How does latency grow with size, with processes pinned to two CPUs, to one, and not?",
             "LOT, Fig. 6a-c",
             cells.lot_fig6,
             ("lines_over_size", "boxes_over_size", "summary_table"),
@@ -446,7 +446,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "ros1-lot-fig6",
-            "ROS 1: how does latency grow with size, with processes pinned to CPUs and not?",
+            "ROS 1: how does latency grow with size, with processes pinned to two CPUs, to one, and not?",
             "LOT, Fig. 6a-c",
             cells.lot_fig6,
             ("lines_over_size", "boxes_over_size", "summary_table"),

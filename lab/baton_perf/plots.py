@@ -111,7 +111,9 @@ def about_faint(view: View, axis) -> None:
 
 # The settings besides size and ends by which an experiment's cells may differ, in a title's words.
 VARIED: dict[str, Callable] = {
+    "publishers": lambda count: f"{count} publisher{'s' * (count > 1)}",
     "pinned": lambda on: "pinned" if on else "not pinned",
+    "one_cpu": lambda on: "all on one CPU" if on else "",
     "connect_in_order": lambda on: "connected in order" if on else "connected in any order",
     "isolation": lambda kind: {"container": "one container", "containers": "separate containers"}.get(kind, kind),
     "network": lambda name: f"over {name}" if name else "one host",
@@ -129,7 +131,7 @@ def _variants(view: View) -> list[tuple[str, dict]]:
     for run in view.good:
         wanted = {key: getattr(tables.cell_of(run), key) for key in VARIED}
         words = [VARIED[k](v) for k, v in wanted.items() if k in differs or v != getattr(usual, k)]
-        seen.setdefault(", ".join(words), wanted)
+        seen.setdefault(", ".join(filter(None, words)), wanted)
     return list(seen.items())
 
 
@@ -531,20 +533,23 @@ def mean_bars(view: View) -> list[str]:
 
 
 def timeline(view: View) -> list[str]:
-    out = []
-    for name in view.names:
-        runs = [run for run in view.of(name) if run.get("timeline")]
-        if not runs:
-            continue
-        rows = runs[0]["timeline"]
-        t = numpy.array([row["t"] for row in rows])
-        cpu = numpy.array([sum(row["cpu_ns"]) for row in rows], dtype=float)
-        steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6), 0)  # % of one CPU
-        figure, axis = plt.subplots(figsize=(WIDTH, 1.6))
-        axis.fill_between(t[1:], steps, step="pre", color=view.color(name), alpha=0.7, lw=0)
-        axis.set_ylabel("% of a CPU")
-        axis.set_xlabel("s")
-        axis.set_ylim(0, max(30.0, float(steps.max()) * 1.05))
-        axis.set_title(f"{name}: CPU of all its processes", loc="left")
-        out.append(svg(figure))
-    return out
+    sampled = tables.grouped([run for run in view.good if run.get("timeline")])
+    return [
+        _activity(runs[0]["timeline"], view.color(name), f"{name}: CPU of all its processes, {cell}")
+        for cell, peers in sampled.items()
+        for name, runs in peers.items()
+    ]
+
+
+def _activity(rows: list[dict], color: str, title: str) -> str:
+    """The CPU time of a run over its wall time."""
+    t = numpy.array([row["t"] for row in rows])
+    cpu = numpy.array([sum(row["cpu_ns"]) for row in rows], dtype=float)
+    steps = numpy.maximum(numpy.diff(cpu) / 1e7 / numpy.maximum(numpy.diff(t), 1e-6), 0)  # % of one CPU
+    figure, axis = plt.subplots(figsize=(WIDTH, 1.6))
+    axis.fill_between(t[1:], steps, step="pre", color=color, alpha=0.7, lw=0)
+    axis.set_ylabel("% of a CPU")
+    axis.set_xlabel("s")
+    axis.set_ylim(0, max(30.0, float(steps.max()) * 1.05))
+    axis.set_title(title, loc="left")
+    return svg(figure)

@@ -204,12 +204,12 @@ NOT_MEASURED = "not measured"
 def lot_table1(view: View) -> list[str]:
     """LOT's columns; those that only its profiler has are named, not left out."""
     rows = []
-    for peers in tables.grouped(view.good).values():
+    for cell, peers in tables.grouped(view.good).items():
         for name, runs in peers.items():
             seconds = [f"{numpy.median([figures.usage(run, key) for run in runs]) / 1e6:.2f}" for key in TIMES]
-            rows.append([name, NOT_MEASURED, NOT_MEASURED, *seconds])
-    head = ["peer", "spin time, s", "most active functions", "user CPU, s", "system CPU, s"]
-    return ["<p>All processes of a run together, medians over rounds.</p>" + html_table(head, rows, 3)]
+            rows.append([cell, name, NOT_MEASURED, NOT_MEASURED, *seconds])
+    head = ["cell", "peer", "spin time, s", "most active functions", "user CPU, s", "system CPU, s"]
+    return ["<p>All processes of a run together, medians over rounds.</p>" + html_table(head, rows, 4)]
 
 
 TIMES = ("utime_us", "stime_us")

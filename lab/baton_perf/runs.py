@@ -39,6 +39,7 @@ class Cell:
     depth: int = 10
     reliable: bool = True
     pinned: bool = False  # publishers on the first CPU, subscribers on the others
+    one_cpu: bool = False  # pinned, too: subscribers on the publishers' CPU
     connect_in_order: bool = False  # each subscriber starts when the one before it is ready
     isolation: str = "host"  # host, container (all in one), containers (each its own)
     network: str = ""  # publishers and subscribers on two hosts: a profile of network.py; "": all on one
@@ -168,7 +169,7 @@ def _run_processes(
 
     all_cpus = cpus()
     first = all_cpus[:1] if cell.pinned else []
-    others = (all_cpus[1:] or all_cpus) if cell.pinned else []
+    others = first if cell.one_cpu else (all_cpus[1:] or all_cpus) if cell.pinned else []
     end = time.monotonic() + timeout
     try:
         if cell.one_process:

@@ -34,7 +34,8 @@ def describe(cell: Cell) -> str:
     words = [cell.label()]
     if cell.message not in ("bytes", "Image"):
         words.append(cell.message)
-    words += [word for word, said in (("varying", cell.varying), ("pinned", cell.pinned), ("spin", cell.spin)) if said]
+    said = {"varying": cell.varying, "pinned": cell.pinned, "on one CPU": cell.one_cpu, "spin": cell.spin}
+    words += [word for word, it_is in said.items() if it_is]
     if cell.connect_in_order:
         words.append("in order")
     if cell.isolation != "host":

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The papers' figures that need a place or a setting of their own, each in its shortest form: containers with a network, small messages without
-TCP_NODELAY, a real-time priority, the costs of a message."""
+TCP_NODELAY, processors, a real-time priority, the costs of a message."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from baton_perf import experiments, figures, peers, plots, report
+from baton_perf import experiments, figures, peers, plots, report, report_tables, runs, tables
 from baton_perf.experiments import EXPERIMENTS
 from baton_perf.recording import Recording
 from baton_perf.runs import Cell, RunFailed, perform
-from recorded import invoke, run_of, why_no_network
+from recorded import invoke, peer, run_of, why_no_network
 
 BUILT = peers.built() if peers.program_folder() is not None else {}
 needs_tcp = pytest.mark.skipif("tcp" not in BUILT, reason="the peer tcp is not built (make build-lab)")
@@ -59,6 +59,42 @@ def test_small_messages_arrive_without_tcp_nodelay():
 def test_the_sizes_of_lot_are_the_papers():
     kb = [cell.bytes / 1024 for cell in EXPERIMENTS["lot-fig6"].cells("full") if not cell.pinned]
     assert kb == [1 / 8, 1 / 2, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
+
+
+@pytest.mark.parametrize("id", ["lot-fig6", "ros1-lot-fig6"])
+def test_lot_is_pinned_to_two_processors_and_to_one_and_not_at_all(id):
+    for profile in ("quick", "full"):
+        cells = EXPERIMENTS[id].cells(profile)
+        places = [(cell.pinned, cell.one_cpu) for cell in cells if cell.bytes == 16 << 20]
+        assert places == [(False, False), (True, False), (True, True)]
+        assert len({tables.describe(cell) for cell in cells}) == len(cells)
+        drawn = plots.lines_over_size(report.View(EXPERIMENTS[id], [run_of([5, 6], cell=cell) for cell in cells]))
+        assert ["not pinned" in text for text in drawn] == [True, False, False]
+        assert ["pinned, all on one CPU" in text for text in drawn] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("place", "cpus"),
+    [({}, ["", ""]), ({"pinned": True}, ["3", "4,5"]), ({"pinned": True, "one_cpu": True}, ["3", "3"])],
+)
+def test_pinned_ends_start_on_the_processors_of_the_cell(tmp_path, monkeypatch, place, cpus):
+    monkeypatch.setattr(runs, "cpus", lambda: [3, 4, 5])
+    program = tmp_path / "end"
+    program.write_text('#!/bin/sh\necho "{\\"cpus\\": \\"$8\\"}" > "${2%/*}/$4_$6.json"\n')
+    program.chmod(0o755)
+    run = perform(replace(peer(), program=program), "loan", Cell(**place), timeout=60)
+    assert [process["cpus"] for process in run["processes"]] == cpus
+
+
+def test_the_long_run_of_lot_has_the_graphs_of_its_table():
+    cells = EXPERIMENTS["lot-table1"].cells("full")
+    assert [(cell.publishers, cell.subscribers) for cell in cells] == [(1, 1), (1, 5), (5, 1)]
+    sampled = {"timeline": [{"t": t / 10, "cpu_ns": [t * 1000]} for t in range(5)]}
+    view = report.View(EXPERIMENTS["lot-table1"], [run_of([5, 6], cell=cell) | sampled for cell in cells])
+    (table,), pictures, bars = report_tables.lot_table1(view), plots.timeline(view), plots.cpu_bars(view)
+    for cell, picture in zip(cells, pictures, strict=True):
+        assert f">{cell.label()}<" in table and f"processes, {cell.label()}<" in picture
+    assert len(bars) == 3 and sum("5 publishers" in text for text in bars) == 1
 
 
 def test_each_cost_of_a_message_is_drawn_with_all_peers():

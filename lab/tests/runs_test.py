@@ -43,6 +43,7 @@ def test_performance_tests_message_names_have_their_sizes(name, size, expected):
         (["-r", "5", "peers"], "does not belong before 'peers'"),
         (["run", "-b", "12"], "at least 64 bytes"),
         (["run", "-b", "big"], "is no size"),
+        (["run", "--one-cpu", "--one-process"], "--pin and --one-cpu place processes"),
         (["experiment", "tzc-fig99"], "no experiment 'tzc-fig99'"),
         (["accept", "nothing"], "no criterion 'nothing'"),
     ],

@@ -266,6 +266,7 @@ def _clock_option(default: str):
 )
 @click.option("--network", type=click.Choice(list(PROFILES)), help="Publishers and subscribers on two hosts.")
 @click.option("--pin", "pinned", is_flag=True, help="Publishers on the first CPU, subscribers on the others.")
+@click.option("--one-cpu", is_flag=True, help="Pin all ends to the first CPU.")
 @click.option("--one-process", is_flag=True, help="All ends are threads of one process.")
 @click.option("--load", type=click.FloatRange(0, 1), default=0.0, help="Share of every CPU that busy processes take.")
 @click.option("--priority", type=click.IntRange(0, 99), default=0, help="Every end at SCHED_FIFO, with locked memory.")
@@ -283,9 +284,12 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
     chosen = peer_list.choose(list(names))
     pairs = dict(item.partition("=")[::2] for item in settings)
     cell["network"] = cell["network"] or ""
+    cell["pinned"] |= cell["one_cpu"]
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
     if cell["network"] and cell["one_process"]:
         raise click.UsageError("--network has its ends on two hosts, and --one-process in one process")
+    if cell["pinned"] and cell["one_process"]:
+        raise click.UsageError("--pin and --one-cpu place processes, and --one-process has one for all ends")
     path = out_path(out, "run")
     console = wide_console()
     jobs = scheduled("run", cells, chosen, rounds, bool(names), console)

@@ -106,11 +106,18 @@ def numbers_table(latest: dict[str, Latest], history: History) -> str:
     return markdown(head, rows)
 
 
+def repeated(figure: Figure) -> str:
+    """How a figure is repeated, and which of its parts are absent for which reason."""
+    absent = figure.experiment.unavailable if figure.experiment else {}
+    if figure.absent:
+        return f"absent: {figure.absent}"
+    return "; ".join(
+        [f"`baton perf experiment {figure.id}`", *(f"without {name}: {why}" for name, why in absent.items())]
+    )
+
+
 def figures_table() -> str:
-    rows = []
-    for figure in papers.load().values():
-        repeated = f"absent: {figure.absent}" if figure.absent else f"`baton perf experiment {figure.id}`"
-        rows.append([figure.paper, figure.place, figure.what, repeated])
+    rows = [[figure.paper, figure.place, figure.what, repeated(figure)] for figure in papers.load().values()]
     return markdown(["paper", "figure", "what it measures", "command"], rows)
 
 

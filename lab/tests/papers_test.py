@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 from baton_cli.main import baton
-from baton_perf import accept, atsa_program, experiment_command, papers
+from baton_perf import accept, atsa_program, experiment_command, papers, papers_page
 from baton_perf.experiments import EXPERIMENTS
 from recorded import invoke
 
@@ -117,6 +117,16 @@ def test_a_figure_without_cells_is_run_by_its_own_command(monkeypatch):
     monkeypatch.setattr(experiment_command.subprocess, "run", run)
     assert invoke("experiment", "atsa-fig4", "--rounds", "2").exit_code == 0
     assert started == [[sys.executable, "-m", "baton_cli", "perf", "atsa", "steps", "--rounds", "2"]]
+
+
+def test_the_page_says_which_part_of_a_figure_is_absent_and_why():
+    table = papers_page.figures_table()
+    for figure in FIGURES.values():
+        parts = figure.experiment.unavailable if figure.experiment else {}
+        for why in filter(None, [figure.absent, *parts.values()]):
+            assert why in table
+    assert "`; without rclcpp, intra-process: PyPI" in papers_page.repeated(FIGURES["tzc-fig7-ros2"])
+    assert papers_page.repeated(FIGURES["tzc-fig7"]) == "`baton perf experiment tzc-fig7`"
 
 
 @pytest.mark.parametrize(

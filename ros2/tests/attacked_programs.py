@@ -56,6 +56,19 @@ def hear(node, kind, raw, depth=100):
     return attend(node, kind, state)
 
 
+def names(node):
+    subscription = node.create_subscription(String, "chatter", print, QoSProfile(depth=1))
+
+    def state():
+        return {
+            "topic": subscription.topic_name,
+            "names": sorted(node.get_node_names()),
+            "with enclaves": sorted(name for name, _, _ in node.get_node_names_and_namespaces_with_enclaves()),
+        }
+
+    return attend(node, "waits", state)
+
+
 def talk(node, period_s):
     publisher = node.create_publisher(String, "chatter", QoSProfile(depth=100))
     said = [0]

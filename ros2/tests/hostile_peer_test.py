@@ -13,7 +13,7 @@ import pytest
 from support.build import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
-from raw_peer import ATTACH, Link, Published, string_message
+from raw_peer import ATTACH, NODE_UP, Link, Published, string_message, text
 from support.waiting import until
 
 FILE = "attacked_programs.py"
@@ -214,6 +214,20 @@ def test_a_request_with_the_gid_of_another_client_takes_no_answer_from_it(proces
     eventually(client, lambda report: report["answered"] >= answered + 10)
     answered = end(processes, client)["answered"]
     assert answered <= end(processes, server)["count"] <= answered + 1
+
+
+def test_a_node_without_a_name_ends_no_program_that_lists_nodes(processes, baton, hostile):
+    """rcl takes an empty name for an error of the whole call: "empty node name returned by the RMW layer"."""
+    lister = baton("names").says("going")
+    link = hostile("/chatter").link
+    for name in ("", "/", "/space/"):
+        link.frame(NODE_UP, text(name) + text(""))
+    for node in ("@host", "/@host", "/space/@host"):  # as a link announces endpoints of another host
+        link.announce("/chatter", True, link.endpoint("/chatter", False), node=node)
+    link.frame(NODE_UP, text("last") + text(""))
+    report = eventually(lister, lambda report: "last" in report["names"])
+    assert report["names"] == report["with enclaves"] == ["last", "names"]
+    end(processes, lister)
 
 
 def heard_and_known(hearer):

@@ -91,19 +91,16 @@ rmw_ret_t names_of_nodes(const rmw_node_t* node, rcutils_string_array_t* names, 
   if (enclaves != nullptr) columns.push_back({enclaves, {}});
   for (const auto& [array, column] : columns)
     if (rmw_check_zero_rmw_string_array(array) != RMW_RET_OK) return RMW_RET_INVALID_ARGUMENT;
-  for (transport::NodeInfo& each : context_of(node).participant().nodes()) {
-    auto [space, name] = space_and_name(full_node_name(each.name));
+  const auto add = [&](const std::string& full, const std::string& enclave) {
+    auto [space, name] = space_and_name(full_node_name(full));
+    if (name.empty()) return;  // as any process may call its node; for rcl the whole call would have failed
     columns[0].second.push_back(std::move(name));
     columns[1].second.push_back(std::move(space));
     // A node of Baton itself has none: ROS 2's default.
-    if (enclaves != nullptr) columns[2].second.push_back(each.enclave.empty() ? "/" : std::move(each.enclave));
-  }
-  for (const std::string& each : graph_of(node).far_nodes()) {
-    auto [space, name] = space_and_name(full_node_name(each));
-    columns[0].second.push_back(std::move(name));
-    columns[1].second.push_back(std::move(space));
-    if (enclaves != nullptr) columns[2].second.push_back("/");
-  }
+    if (enclaves != nullptr) columns[2].second.push_back(enclave.empty() ? "/" : enclave);
+  };
+  for (const transport::NodeInfo& each : context_of(node).participant().nodes()) add(each.name, each.enclave);
+  for (const std::string& each : graph_of(node).far_nodes()) add(each, "");
   const rcutils_allocator_t allocator = rcutils_get_default_allocator();
   for (const auto& [array, column] : columns) {
     const rmw_ret_t result = add_names(array, column, allocator);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import threading
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from .rules import Pace
 from .sides import DomainGraph, Named, Sides
 
 MOST_PUBLISHERS = 2048
+MOST_ADMITTED = 128  # tokens that one look tries: each takes a part of a millisecond, in which no message crosses
 MOST_STRANGERS = 64  # publishers without a token: plain clients of Zenoh
 MOST_PENDING_BYTES = 1 << 24  # of messages that wait for their publisher's token or first subscription
 _PENDING_BYTES = 256  # of one, beside its payload
@@ -33,6 +35,8 @@ _FIRST_SUBSCRIPTION_S = 1.0
 _AGAIN_S = 5.0  # the token of a publisher comes again: its bridge was replaced
 _IDLE_S = 60.0  # of a stranger
 MOST_ENDED = 4096  # publishers whose token has gone
+_FAR_AHEAD = 100  # so many numbers are missing before a message
+_BELIEVED = 3  # messages
 
 
 @dataclass
@@ -42,10 +46,15 @@ class _Proxy:
     named: Named
     pace: Pace | None
     token: str = ""
+    node: str = "/zenoh@zenoh"
+    qos: baton.QoS = field(default_factory=baton.QoS)
     publisher: Any = None
     since: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)  # message
-    numbers: int = 0  # of messages without an attachment
+    number: int = 0  # the greatest one of its messages
+    beyond: int = 0  # the last one that was far ahead; 0: there was none
+    between: int = 0  # the greatest before that, or of those that came between since
+    strays: int = 0  # how many came between
     pending: deque[tuple[zenoh.ZBytes, tuple[Any, ...]]] = field(default_factory=deque)
 
     @property
@@ -53,6 +62,22 @@ class _Proxy:
         if self.publisher is None:
             return True
         return self.publisher.matched == 0 and time.monotonic() - self.since < _FIRST_SUBSCRIPTION_S
+
+    def goes_back(self, number: int) -> bool:
+        """Whether the number that is far ahead was a lie: anybody may put a message with another publisher's gid, and after a great number Baton
+        refuses all smaller ones. A publisher's own go on between; what a cache brings late is close behind."""
+        close = self.qos.depth if self.qos.durability == "transient_local" else 0
+        if number > self.number:
+            if number - self.number > _FAR_AHEAD + close:
+                self.between, self.strays = self.between if self.beyond else self.number, 0
+                self.beyond = number
+            self.number = number
+        elif self.between < number < self.beyond - close:
+            self.between, self.strays = number, self.strays + 1
+            if self.strays == _BELIEVED:
+                self.number, self.beyond = number, 0
+                return True
+        return False
 
 
 def token_gid(token: Token, key: str) -> bytes:
@@ -73,6 +98,9 @@ class Inbound:
         self._pending_bytes = 0
         self._ended: deque[bytes] = deque(maxlen=MOST_ENDED)  # a late message of one brings no publisher back
         self._refused: set[str] = set()  # tokens that a line was about
+        self._again: dict[
+            str, None
+        ] = {}  # tokens whose publisher the domain has already; the one that was tried last is at the end
         self._asked: dict[str, tuple[Any, int]] = {}  # by key: the subscriber, and how many old messages it asks for
         # The domain's subscriptions; None: a line was about it.
         self._shown: dict[bytes, tuple[Named, zenoh.LivelinessToken] | None] = {}
@@ -84,13 +112,17 @@ class Inbound:
                 self._drop(gid)
                 self._ended.append(gid)
             self._refused &= tokens.keys()
-            known = self._refused | {each.token for each in self._proxies.values()}
-            for key, token in tokens.items():
-                if token.kind == "MP" and key not in known:
-                    self._admit(key, token)
+            self._again = {key: None for key in self._again if key in tokens}
+            known = self._refused | self._again.keys() | {each.token for each in self._proxies.values()}
+            fresh = [key for key, token in tokens.items() if token.kind == "MP" and key not in known]
+            tried = [*fresh, *itertools.islice(self._again, MOST_ADMITTED)][:MOST_ADMITTED]
+            for key in tried:
+                self._again.pop(key, None)
+                self._admit(key, tokens[key])
+            waits = len(fresh) > len(tried)
         self._ask(graph)
         with self._lock:
-            return 0.05 if self._settle() else _IDLE_S
+            return 0.05 if self._settle() or waits else _IDLE_S
 
     def _admit(self, key: str, token: Token) -> None:
         if not self._sides.rules.crosses("take", token.name, token.node):
@@ -106,19 +138,23 @@ class Inbound:
                 proxy.publisher = None  # of a stranger, which has this gid
             if proxy is None or proxy.token or proxy.named.key != named.key:
                 proxy = _Proxy(named, self._sides.rules.pace(named.name))
+            proxy.node, proxy.qos = f"{token.node}@{token.host}", qos
             try:
-                proxy.publisher = self._advertise(named, qos, gid, f"{token.node}@{token.host}")
+                proxy.publisher = self._advertise(proxy, gid)
                 proxy.token, proxy.since = key, time.monotonic()
                 if old is not None and old is not proxy:
                     self._forget(old)
                 self._proxies[gid] = proxy
             except baton.AlreadyExists:
-                pass  # it is in this domain, or has come by a link: the next change of the graph tries again
+                self._again[key] = (
+                    None  # it is in this domain, or has come by a link: the next change of the graph tries again
+                )
             self._refused.discard(key)
 
-    def _advertise(self, named: Named, qos: baton.QoS, gid: bytes, node: str) -> Any:
+    def _advertise(self, proxy: _Proxy, gid: bytes) -> Any:
+        named = proxy.named
         ros_hash = bytes.fromhex(named.hash[7:]) if named.hash.startswith("RIHS01_") else None
-        return self._sides.advertise(named.name, named.cls, qos, node, "topic", gid=gid, ros_hash=ros_hash)
+        return self._sides.advertise(named.name, named.cls, proxy.qos, proxy.node, "topic", gid=gid, ros_hash=ros_hash)
 
     def _ask(self, graph: DomainGraph) -> None:
         """Subscribes to the keys of the domain's subscriptions, which have tokens from now on."""
@@ -180,11 +216,16 @@ class Inbound:
                 raise ValueError(f"its publisher's id is that of one of {proxy.named.name}")
             if proxy.pace and not proxy.pace.lets():
                 return
-            proxy.numbers, proxy.last = number or proxy.numbers + 1, time.monotonic()
+            number, proxy.last = number or proxy.number + 1, time.monotonic()
+            if proxy.goes_back(number):
+                self._forget(proxy)  # the lie may wait among them
+                if proxy.publisher is not None:
+                    proxy.publisher = None  # a new one, which has sent nothing
+                    proxy.publisher, proxy.since = self._advertise(proxy, gid), proxy.last
             waits = proxy.is_too_early
             if waits and self._pending_bytes > MOST_PENDING_BYTES - _PENDING_BYTES - len(sample.payload):
                 raise ValueError("too many came before their subscriptions")
-            proxy.pending.append((sample.payload, (proxy.numbers, stamp, None, 0, False)))
+            proxy.pending.append((sample.payload, (number, stamp, None, 0, False)))
             self._pending_bytes += _PENDING_BYTES + len(sample.payload)
             if waits:
                 self._sides.wake()
@@ -211,7 +252,7 @@ class Inbound:
             if proxy.publisher is None and not has_ended and now - proxy.since > _TOKEN_S:
                 proxy.since = now
                 with self._sides.lines.counting(proxy.named.name, "messages of Zenoh are lost"):
-                    proxy.publisher = self._advertise(proxy.named, baton.QoS(), gid, "/zenoh@zenoh")
+                    proxy.publisher = self._advertise(proxy, gid)
                 if proxy.publisher is None:
                     self._forget(proxy)
             if proxy.pending and proxy.is_too_early:

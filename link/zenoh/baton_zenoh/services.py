@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import OrderedDict
 from typing import Any
 
 import baton
@@ -23,6 +22,7 @@ from .sides import DomainGraph, Sides
 
 MOST_SERVICES = 1024  # of Zenoh
 MOST_REQUESTS = 64  # of a service, without a response
+MOST_REQUEST_BYTES = 1 << 26  # of Zenoh, of these; one may have more
 _LONGEST_S = 3600.0  # an action's result may take long
 _REQUESTS, _RESPONSES = baton.QoS(100, history="keep_all"), baton.QoS(100, held=64)
 
@@ -35,7 +35,8 @@ class Offered:
         named = sides.named(endpoint)
         self._name, self._key = named.name, named.key
         self._numbers = itertools.count(1)
-        self._asked: OrderedDict[int, tuple[zenoh.Query, int, bytes]] = OrderedDict()
+        self._asked: dict[int, tuple[zenoh.Query, int, bytes, int]] = {}  # the last number: bytes of its payload
+        self._asked_bytes = 0
         node = f"{sides.node.fully_qualified_name}@zenoh"  # a link sends it to no other host
         self._responses = sides.subscribe(f"{named.name}/_response", named.cls.Response, _RESPONSES, self._answer, node)
         self._client = self._responses.gid
@@ -44,7 +45,7 @@ class Offered:
         self._token = sides.declare("SS", endpoint, named)
 
     def _ask(self, query: zenoh.Query) -> None:
-        oldest = None
+        oldest: list[zenoh.Query] = []
         with self._sides.lines.counting(self._name, "a request of Zenoh is lost"):
             try:
                 number, _, gid = (
@@ -55,23 +56,31 @@ class Offered:
                         return  # closed
                     own, payload = next(self._numbers), query.payload or zenoh.ZBytes(b"")
                     self._sides.publish(requests, payload, (0, 0, self._client, own, False))
-                    self._asked[own] = (query, number, gid)
-                    if len(self._asked) > MOST_REQUESTS:
-                        oldest = self._asked.popitem(last=False)[1][0]
+                    self._asked[own] = (query, number, gid, len(payload))
+                    self._asked_bytes += len(payload)
+                    while len(self._asked) > 1 and (
+                        len(self._asked) > MOST_REQUESTS or self._asked_bytes > MOST_REQUEST_BYTES
+                    ):
+                        oldest.append(self._forget(next(iter(self._asked)))[0])
             except (ValueError, baton.BatonError) as error:
                 query.reply_err(str(error)[:200])
                 query.drop()
                 raise
-        if oldest is not None:
-            with oldest:
-                oldest.reply_err(f"{MOST_REQUESTS} requests have no response yet")
-            text = f"its oldest request is lost: {MOST_REQUESTS} have no response"
+        for each in oldest:
+            with each:
+                each.reply_err("too many requests have no response yet")
+            text = "its oldest request is lost: too many have no response"
             self._sides.lines.count(self._name, "requests", text)
+
+    def _forget(self, own: int) -> tuple[zenoh.Query, int, bytes]:
+        query, number, gid, size = self._asked.pop(own)
+        self._asked_bytes -= size
+        return query, number, gid
 
     def _answer(self, message: Any) -> None:
         client, own, _ = _core._correlation(message)
         with self._lock:
-            asked = self._asked.pop(own, None) if client == self._client else None
+            asked = self._forget(own) if client == self._client and own in self._asked else None
         if asked is None:
             return  # of another client; or another server of this name was faster, or the request was given up
         query, number, gid = asked
@@ -84,7 +93,7 @@ class Offered:
         self._queryable.undeclare()
         self._requests = self._responses = None  # their callbacks hold this
         with self._lock:
-            for query, _, _ in self._asked.values():
+            for query, *_ in self._asked.values():
                 query.drop()
             self._asked.clear()
 

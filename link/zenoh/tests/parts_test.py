@@ -19,7 +19,8 @@ from support.waiting import LIMIT_S
 pytest.importorskip("zenoh", reason="no eclipse-zenoh (make setup)")
 pytest.importorskip("zenoh.ext")
 import zenoh
-from baton_zenoh import names, sides
+from baton_zenoh import inbound as inbound_module
+from baton_zenoh import names, services, sides
 from baton_zenoh.bridge import ZenohBridge
 from baton_zenoh.inbound import Inbound, token_gid
 from baton_zenoh.lines import Lines
@@ -165,6 +166,65 @@ def test_a_request_may_be_empty_and_after_the_end_of_its_service_it_is_nothing()
     assert query.drop.called
     offered._ask(Mock(attachment=None, payload=zenoh.ZBytes(b"x")))
     assert not offered._asked and len(played.published) == 1
+
+
+@pytest.mark.parametrize(
+    "numbers, back",
+    [
+        ([1, 2, 3, 2, 1, 3, 4], None),  # repeats
+        ([5, 6, 5000, 5001, 5, 6, 5001], None),  # much was missed, and caches repeat
+        ([7, 8, 1 << 62, 9, 10, 11, 12], 11),
+        ([1 << 62, 1, 2, 3, 4], 3),
+        ([7, 1 << 60, 1 << 62, 8, 9, 10, 11], 10),  # the second lie is as far ahead of the first one
+        ([7, 1 << 62, 8, 9, 10, 1 << 62, 11, 12, 13], 10),
+    ],
+)
+def test_numbers_that_go_on_are_believed_more_than_one_far_ahead(numbers, back):
+    proxy = inbound_module._Proxy(named(Alone()), None)
+    assert next((number for number in numbers if proxy.goes_back(number)), None) == back
+
+
+def test_what_a_cache_brings_late_is_no_sign_of_a_lie():
+    proxy = inbound_module._Proxy(named(Alone()), None, qos=baton.QoS(10, durability="transient_local"))
+    assert not any(map(proxy.goes_back, [1, 5000, *range(4990, 5010)]))
+    assert [number for number in [1 << 62, 5010, 5011, 5012] if proxy.goes_back(number)] == [5012]
+
+
+def test_requests_without_a_response_are_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(services, "MOST_REQUEST_BYTES", 100, raising=False)
+    played = Alone()
+    server = endpoint("/switch/_request", 1, type_name="std_srvs/SetBool_Request")
+    server.type_hash = baton.service("std_srvs/SetBool").Request._struct.hash
+    offered = Offered(played, server)
+    queries = [MagicMock(attachment=None, payload=zenoh.ZBytes(bytes(size))) for size in (60, 30, 30, 1000)]
+    for query in queries:
+        offered._ask(query)
+    assert [query.reply_err.called for query in queries] == [True, True, True, False]
+    assert len(played.published) == 4 and len(offered._asked) == 1
+
+
+def test_tokens_of_publishers_that_the_domain_has_hold_up_no_other_one(monkeypatch):
+    monkeypatch.setattr(inbound_module, "MOST_ADMITTED", 10, raising=False)
+    played, tried = Alone(), []
+
+    def advertise(*words: Any, **_: Any) -> Any:
+        tried.append(words[0])
+        if words[0] == "/chatter":
+            raise baton.AlreadyExists("it is here")
+        return Mock(topic=words[0], matched=0)
+
+    played.advertise = advertise
+    tokens = dict(talker(played, enclave=names.mark("liar", bytes([number] * 16))) for number in range(45))
+    tokens |= dict([talker(played, "/honest")])
+    inbound = Inbound(played)
+    rounds = []
+    while "/honest" not in tried and len(rounds) < 10:
+        before = len(tried)
+        rounds.append((inbound.update(DomainGraph(), tokens), len(tried) - before))
+    assert rounds == [(0.05, 10)] * 4 + [(rounds[-1][0], 10)]
+    for _ in range(5):  # each of the others is tried again, in turn
+        inbound.update(DomainGraph(), tokens)
+    assert len(tried) == 100 and tried.count("/honest") == 1
 
 
 def test_a_line_about_a_token_is_written_without_the_lock():

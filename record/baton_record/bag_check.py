@@ -4,7 +4,6 @@ read all of it."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import struct
 import zlib
@@ -14,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .bag_errors import BagError
+from .bag_database import check_database, connected
+from .bag_errors import BagError, check_file
 from .bag_mcap import (
     CHUNK,
     DATA_END,
     FOOTER,
+    FOOTER_BYTES,
     MAGIC,
     MESSAGE,
     MESSAGE_INDEX,
@@ -27,9 +28,8 @@ from .bag_mcap import (
     McapFile,
     message_at,
 )
-from .bag_source import open_bag, read_metadata
-
-_FOOTER_BYTES = 9 + 20  # a footer record, which stands before the last magic
+from .bag_metadata import read_metadata
+from .bag_source import open_bag
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def check(path: Path, on_bytes: Callable[[int], object] = lambda done: None) -> 
     if not path.exists():
         raise BagError(f"{path} does not exist")
     if not path.is_dir():
+        check_file(path)
         if path.suffix == ".mcap" or _is_mcap(path):
             return _Mcap(path, on_bytes).checked()
         return _by_library(path)
@@ -99,6 +100,8 @@ def _by_library(path: Path) -> tuple[int, list[Finding]]:
         with open_bag(path) as bag:
             for _ in bag.messages(on_damage=lambda damage: findings.append(Finding(path, None, damage.why, True))):
                 readable += 1
+            if bag.damage:
+                findings.append(Finding(path, None, bag.damage, True))
             if bag.count != readable:
                 findings.append(Finding(path, None, f"says {bag.count} messages, and {readable} can be read", True))
     except BagError as error:
@@ -109,8 +112,11 @@ def _by_library(path: Path) -> tuple[int, list[Finding]]:
 def _database(file: Path) -> list[str]:
     """The faults that SQLite itself finds."""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as connection:
-            said = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+        check_database(file)
+        with connected(file) as connection:
+            said = [row[0].decode(errors="replace") for row in connection.execute("PRAGMA integrity_check(20)")]
+    except BagError as error:
+        return [str(error)]
     except (sqlite3.Error, ValueError) as error:  # it quotes names of the file, which may be any bytes
         return [f"SQLite cannot read it: {error}"]
     return [] if said == ["ok"] else [f"SQLite says: {line}" for line in said]
@@ -220,7 +226,7 @@ class _Mcap:
 
     def _summary(self, mcap: McapFile) -> None:
         view, size = mcap.view, mcap.size
-        at = size - len(MAGIC) - _FOOTER_BYTES
+        at = size - len(MAGIC) - FOOTER_BYTES
         if at < len(MAGIC) or view[at] != FOOTER or bytes(view[size - len(MAGIC) :]) != MAGIC:
             return  # reported already
         start, _, promised = struct.unpack_from("<QQI", view, at + 9)

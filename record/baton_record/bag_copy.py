@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from .bag_errors import BagError, check_number
+from .bag_held import last_of
 from .bag_mcap import Damaged
 from .bag_sink import COMPRESSIONS, NewBag, Unconvertible, format_of
 from .bag_source import Bag, BagMessage, BagTopic, chosen
@@ -65,19 +66,12 @@ def copy(
             for extra in bag.extras():
                 sink.add_extra(extra)
         for bag in () if start_ns is None else bags:
-            for message in _held(bag, [topic for topic in selected[bag] if topic.latched], start_ns):
+            latched = [topic for topic in selected[bag] if topic.latched]
+            before = bag.messages(latched, None, start_ns) if latched else ()
+            for message in last_of(before, dict.fromkeys(latched, 1)):
                 written += write(message._replace(time_ns=start_ns or 0))
         streams = (bag.messages(selected[bag], start_ns, stop_ns, on_damage) for bag in bags)
         for message in heapq.merge(*streams, key=lambda each: each.time_ns):
             written += write(message)
             on_message(message)
     return written
-
-
-def _held(bag: Bag, latched: list[BagTopic], start_ns: int | None) -> list[BagMessage]:
-    """The last message of each of these topics before the start."""
-    last: dict[BagTopic, BagMessage] = {}
-    if latched:
-        for message in bag.messages(latched, None, start_ns):
-            last[message.topic] = message
-    return list(last.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from pathlib import Path
 from types import ModuleType
 
 
@@ -34,3 +35,9 @@ def check_number(
         if math.isfinite(least)
         else f"{name} is a finite number, not {value}"
     )
+
+
+def check_file(path: Path) -> None:
+    """Raises BagError for what is there and is no ordinary file: a pipe would never end, and a device never be full."""
+    if path.exists() and not path.is_file():
+        raise BagError(f"{path} is no ordinary file")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads MCAP files, whole or cut, without copying messages: their bytes are views of the mapped file, or of a decompressed chunk.
 
-The library `mcap` reads the summary and the small records. The walk over chunks and messages is this module's own, because the library copies
-each message twice, and gives up at the first damaged byte.
+The library `mcap` reads the small records. The walk over records is this module's own, because the library copies each message twice, gives
+up at the first damaged byte, and takes as much memory as a compressed chunk says.
 
 Thread rules: an McapFile may be read by several threads. Invariant: bytes of the file are untrusted; every length is checked against the bytes
 that are there before it is used.
@@ -23,18 +23,22 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .bag_errors import BagError, needed
+from .bag_errors import BagError, check_file, needed
 
 MAGIC = b"\x89MCAP0\r\n"
-HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX = 1, 2, 3, 4, 5, 6, 7
-ATTACHMENT, METADATA, DATA_END = 9, 12, 15
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = 1, 2, 3, 4, 5, 6, 7, 8
+ATTACHMENT, STATISTICS, METADATA, DATA_END = 9, 11, 12, 15
 _RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<HIQQ")
 _CHUNK = struct.Struct("<QQQII")
 MOST_CHUNK_BYTES = 1 << 30  # the largest decompressed size of a chunk
 # Decompressed chunks of one file that are in memory at the same time, because their times overlap.
 MOST_KEPT_BYTES = 1 << 28
-_ENTRY_BYTES = 160  # the memory of an Entry
+_ENTRY_BYTES = 280  # the memory of an Entry
+MOST_MESSAGES = 1 << 22  # of a compressed chunk, whose size says little about their number
+MOST_CATALOG_BYTES = 1 << 28  # of the names, schemas and metadata of all channels of a file
+_LEAST_MESSAGE_BYTES = _RECORD.size + _MESSAGE.size
+FOOTER_BYTES = _RECORD.size + 20  # of the record, which stands before the last magic
 
 
 class Damaged(BagError):
@@ -98,6 +102,8 @@ def records(view: memoryview, begin: int, end: int, base: int = 0) -> Iterator[t
         body = at + _RECORD.size
         if size > end - body:
             raise Damaged(base + at, f"a record of {size} bytes, and {end - body} bytes are left")
+        if opcode == 0:  # also a hole of a sparse file, which may be longer than anybody would wait
+            raise Damaged(base + at, "a record of no kind: zeros")
         yield opcode, at, body, body + size
         at = body + size
 
@@ -191,17 +197,19 @@ def message_at(view: memoryview, at: int, begin: int, end: int) -> Entry:
 
 
 class Catalog:
-    """The schemas and channels seen so far. If several have one number, the first one counts."""
+    """The schemas and channels seen so far. If several have one number, the first one counts. Raises Damaged at MOST_CATALOG_BYTES."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, Any] = {}
         self._waiting: dict[int, tuple[Any, int]] = {}  # channels whose schema was not read yet, with their places
+        self._waiting_for: dict[int, list[int]] = {}  # the same by their schema
+        self._bytes = 0
         self.channels: dict[int, McapChannel] = {}
 
     def add(self, opcode: int, view: memoryview, at: int, begin: int, end: int) -> None:
         """Adds a Schema or Channel record; ignores other records."""
         if opcode == SCHEMA:
-            self.add_schema(_small("Schema", view, at, begin, end))
+            self.add_schema(_small("Schema", view, at, begin, end), at)
         elif opcode == CHANNEL:
             self.add_channel(_small("Channel", view, at, begin, end), at)
 
@@ -216,30 +224,41 @@ class Catalog:
         """The channels without a schema: their schema was in a damaged chunk."""
         return [Damaged(at, f"the channel {channel.topic} has no schema") for channel, at in self._waiting.values()]
 
-    def add_schema(self, schema: Any) -> None:
+    def _keep(self, at: int, *parts: Any) -> None:
+        self._bytes += sum(map(len, parts))
+        if self._bytes > MOST_CATALOG_BYTES:
+            raise Damaged(at, f"its schemas and channels have more than {MOST_CATALOG_BYTES} bytes")
+
+    def add_schema(self, schema: Any, at: int = 0) -> None:
         """Adds a schema of the library."""
-        self._schemas.setdefault(schema.id, schema)
-        for channel, at in [each for each in self._waiting.values() if each[0].schema_id == schema.id]:
-            self.add_channel(channel, at)
+        if schema.id in self._schemas:
+            return
+        self._keep(at, schema.name, schema.encoding, schema.data)
+        self._schemas[schema.id] = schema
+        for number in self._waiting_for.pop(schema.id, ()):
+            if number in self._waiting:
+                self.add_channel(*self._waiting[number])
 
     def add_channel(self, channel: Any, at: int) -> None:
         """Adds a channel of the library, which is usable as soon as its schema is known."""
+        if channel.id in self.channels:
+            return
         schema = self._schemas.get(channel.schema_id)
+        if channel.id not in self._waiting:
+            self._keep(at, channel.topic, channel.message_encoding, *channel.metadata, *channel.metadata.values())
+            if schema is None and channel.schema_id != 0:
+                self._waiting[channel.id] = channel, at
+                self._waiting_for.setdefault(channel.schema_id, []).append(channel.id)
         if schema is None and channel.schema_id != 0:
-            if channel.id not in self.channels:
-                self._waiting.setdefault(channel.id, (channel, at))
             return
         self._waiting.pop(channel.id, None)
-        self.channels.setdefault(
-            channel.id,
-            McapChannel(
-                channel.topic,
-                channel.message_encoding,
-                schema.name if schema else "",
-                schema.encoding if schema else "",
-                schema.data if schema else b"",
-                dict(channel.metadata),
-            ),
+        self.channels[channel.id] = McapChannel(
+            channel.topic,
+            channel.message_encoding,
+            schema.name if schema else "",
+            schema.encoding if schema else "",
+            schema.data if schema else b"",
+            dict(channel.metadata),
         )
 
 
@@ -251,6 +270,7 @@ def _times(parts: list[Part]) -> tuple[int, int] | None:
     return min(part.start_ns for part in with_messages), max(part.end_ns for part in with_messages)
 
 
+_OF_SUMMARY = {SCHEMA: "Schema", CHANNEL: "Channel", CHUNK_INDEX: "ChunkIndex", STATISTICS: "Statistics"}
 Visitor = Callable[["McapFile", int, int, int, int, list[Entry] | None], object]
 
 
@@ -261,6 +281,7 @@ class McapFile:
         """`walk`: read all records, also if there is a summary. `visit` is then called for each record, with the file, the record's opcode, place,
         begin and end of its body, and the messages if the record is a chunk that can be read."""
         self.path = path
+        check_file(path)
         with path.open("rb") as file:
             self.size = path.stat().st_size
             if self.size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
@@ -305,13 +326,31 @@ class McapFile:
                     return
 
     def summary(self) -> Any:
-        """The library's summary; None: the file has none that can be read."""
+        """The summary, in the library's class; None: the file has none that can be read. The library's own reader would also decompress what lies
+        there, a chunk of any size."""
         needed("mcap")
-        try:
-            with self.path.open("rb") as file:
-                return needed("mcap.reader").SeekingReader(file).get_summary()
-        except Exception:  # the library's errors for damaged bytes are of many classes
+        found = needed("mcap.summary").Summary()
+        at = self.size - len(MAGIC) - FOOTER_BYTES
+        if at < len(MAGIC) or self.view[at] != FOOTER or self.view[self.size - len(MAGIC) :] != MAGIC:
             return None
+        (start,) = struct.unpack_from("<Q", self.view, at + _RECORD.size)
+        if not len(MAGIC) <= start <= at:
+            return None  # 0: there is none
+        try:
+            for opcode, place, begin, end in records(self.view, start, at):
+                if opcode in _OF_SUMMARY:
+                    record = _small(_OF_SUMMARY[opcode], self.view, place, begin, end)
+                    if opcode == SCHEMA:
+                        found.schemas[record.id] = record
+                    elif opcode == CHANNEL:
+                        found.channels[record.id] = record
+                    elif opcode == CHUNK_INDEX:
+                        found.chunk_indexes.append(record)
+                    else:
+                        found.statistics = record
+        except Damaged:
+            return None
+        return found
 
     def _by_summary(self) -> bool:
         """Reads the summary. False: there is none, or it leaves something out. Between the chunks that it names all records are read, because
@@ -411,7 +450,10 @@ class McapFile:
         beyond: list[tuple[int, int]] = []
         if self.damages and last < self.size and (summary := self.summary()) is not None:
             beyond = self._chunks_beyond(last, summary)
-            self.catalog.add_summary(summary)
+            try:
+                self.catalog.add_summary(summary)
+            except Damaged as error:
+                self.damages.append(error)
         for begin, end in beyond:
             try:
                 add(self.read(Part(0, 0, begin, end - begin, True), self.catalog, check_crc=True)[1], begin, end, True)
@@ -444,6 +486,8 @@ class McapFile:
             for opcode, place, begin, end in records(plain, 0, len(plain)):
                 if opcode == MESSAGE:
                     entries.append(message_at(plain, place, begin, end))
+                    if len(entries) == MOST_MESSAGES:
+                        break
                 else:
                     self.catalog.add(opcode, plain, place, begin, end)
         except Damaged:
@@ -462,6 +506,7 @@ class McapFile:
         elif part.is_chunk:
             view, _, _ = chunk_bytes(view, part.at, begin + _RECORD.size, end, check_crc)
             begin, end, base = 0, len(view), part.at
+        crowded = view.obj is not self._map and len(view) > MOST_MESSAGES * _LEAST_MESSAGE_BYTES
         entries: list[Entry] = []
         append, unpack, head = entries.append, _MESSAGE.unpack_from, _MESSAGE.size
         for opcode, at, first, last in records(view, begin, end, base):
@@ -470,6 +515,8 @@ class McapFile:
                     raise Damaged(base + at, "a message without its head")
                 channel, sequence, log_ns, publish_ns = unpack(view, first)
                 append(Entry(log_ns, channel, first + head, last, publish_ns, sequence))
+                if crowded and len(entries) > MOST_MESSAGES:
+                    raise Damaged(base, f"a compressed chunk of more than {MOST_MESSAGES} messages")
             elif catalog is not None:
                 catalog.add(opcode, view, base + at, first, last)
         return view, entries

@@ -343,11 +343,18 @@ class NewBag:
             if self._partial.is_dir():
                 self.path.mkdir()  # fails if the name exists; os.rename() replaces this empty folder
                 os.rename(self._partial, self.path)
-            else:
-                os.link(self._partial, self.path)
+            elif not self._linked():
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL))  # as the folder above
+                os.rename(self._partial, self.path)
         except FileExistsError:
             raise BagError(f"{self.path} exists already and is not overwritten") from None
+
+    def _linked(self) -> bool:
+        """False: the file system has no links."""
+        try:
+            os.link(self._partial, self.path)
         except OSError as error:
-            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK) or os.path.lexists(self.path):
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK):
                 raise
-            os.rename(self._partial, self.path)  # a file system without links
+            return False
+        return True

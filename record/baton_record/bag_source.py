@@ -11,20 +11,20 @@ import fnmatch
 import functools
 import heapq
 import itertools
-import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML, YAMLError
-
 from . import bag_decompression, bag_events
-from .bag_errors import BagError, needed
+from .bag_database import check_database
+from .bag_errors import BagError, check_file, needed
 from .bag_mcap import Damaged, McapChannel, McapFile
+from .bag_metadata import Stored, read_yaml, stored_in
 
 CDR, ROS1, SFM = "cdr", "ros1", "baton_sfm"
+MOST_DEFINITION_BYTES = 1 << 20  # as Baton's core reads; a parser takes a hundred times as much
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class BagTopic:
 
     name: str
     type_name: str  # package/Name
-    definition: str | None  # the full text of a .msg; None: the bag has none
+    definition: str | None  # the full text of a .msg; None: the bag has none that is read
     encoding: str  # CDR, ROS1, SFM, or another one, whose messages are neither played nor converted
     offered: list[Any] = field(default_factory=list)  # the publishers' QoS, in the library's class
     latching: bool = False  # ROS 1's latching
@@ -121,10 +121,11 @@ def open_bag(path: Path | str, walk: bool = False) -> Bag:
         raise BagError(f"{path} does not exist")
     try:
         if path.is_dir():
-            files = _mcap_files(path)
-            return _McapBag(path, files, walk) if files else _LibraryBag(path)
+            stored = stored_in(path)
+            return _McapBag(path, stored, walk) if stored.storage == "mcap" else _LibraryBag(path, stored)
+        check_file(path)
         if path.suffix == ".mcap" or _begins(path, b"\x89MCAP0"):
-            return _McapBag(path, [path], walk)
+            return _McapBag(path, Stored("mcap", [path]), walk)
         return _LibraryBag(path)
     except BagError as error:
         raise BagError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
@@ -135,46 +136,11 @@ def _begins(path: Path, magic: bytes) -> bool:
         return file.read(len(magic)) == magic
 
 
-def read_metadata(folder: Path) -> dict[str, Any] | None:
-    """rosbag2's metadata.yaml; None if the folder has none."""
-    file = folder / "metadata.yaml"
-    if not file.exists():
-        return None
-    try:
-        content = YAML(typ="safe").load(file.read_text())
-        information: dict[str, Any] = content["rosbag2_bagfile_information"]
-    except (YAMLError, TypeError, KeyError, ValueError, RecursionError) as error:
-        raise BagError(f"{file} cannot be read: {error!r}") from None
-    if not isinstance(information, dict):
-        raise BagError(f"{file} cannot be read: rosbag2_bagfile_information is no map")
-    for key in ("storage_identifier", "compression_mode", "compression_format"):
-        if not isinstance(information.get(key) or "", str):
-            raise BagError(f"{file} cannot be read: {key} is no text")
-    names = information.get("relative_file_paths") or []
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BagError(f"{file} cannot be read: relative_file_paths is no list of names")
-    return information
-
-
-def _mcap_files(folder: Path) -> list[Path]:
-    """The MCAP files of a folder of rosbag2, in their order; none if they are of another storage, or compressed as files or messages. A recording
-    that was killed has no metadata.yaml: its files are those that lie there."""
-    information = read_metadata(folder)
-    if information is None:
-        return sorted(folder.glob("*.mcap"), key=lambda file: (len(file.name), file.name))
-    if information.get("storage_identifier") != "mcap" or information.get("compression_mode"):
-        return []
-    files = [folder / Path(name).name for name in information.get("relative_file_paths") or []]
-    if missing := [file.name for file in files if not file.exists()]:
-        raise BagError(f"{folder} lacks {', '.join(missing)}, which its metadata.yaml names")
-    return files
-
-
 def offered_qos(text: Any) -> list[Any]:
     """The profiles of rosbag2's `offered_qos_profiles`."""
     metadata = needed("rosbags.rosbag2.metadata")
     try:
-        return sound_qos(metadata.parse_qos(text))
+        return sound_qos(metadata.parse_qos(read_yaml(text) if isinstance(text, str) else text))
     except Exception:  # a damaged text raises errors of many classes
         return []
 
@@ -232,15 +198,19 @@ def _by_time(files: list[tuple[int, Callable[[], Iterator[BagMessage]]]]) -> Ite
 
 
 class _McapBag(Bag):
-    def __init__(self, path: Path, files: list[Path], walk: bool) -> None:
+    def __init__(self, path: Path, stored: Stored, walk: bool) -> None:
         super().__init__(path, "rosbag2 (mcap)" if path.is_dir() else "mcap")
-        self.files = files
+        self.files = stored.files
         self._open: list[McapFile] = []
         self._topics: list[dict[int, BagTopic]] = []
-        known: dict[tuple[str, ...], BagTopic] = {}
+        self._unpacked = bag_decompression.Unpacked() if stored.by_file else None
+        self._compressed_messages = bool(stored.compression) and not stored.by_file
+        known: dict[tuple[Any, ...], BagTopic] = {}
+        # By the schema, which any number of channels may share: its text is decoded once.
+        self._texts: dict[tuple[str, str, bytes], str | None] = {}
         try:
-            for file in files:
-                mcap = McapFile(file, walk)
+            for file in self.files:
+                mcap = McapFile(self._unpacked.file(file) if self._unpacked else file, walk)
                 self._open.append(mcap)
                 topics = {}
                 for number, channel in mcap.channels.items():
@@ -257,21 +227,29 @@ class _McapBag(Bag):
         self.start_ns = min((first for first, _ in times), default=0)
         self.end_ns = max((last for _, last in times), default=0)
         self.count = sum(topic.count for topic in self.topics)
-        self.compression = ", ".join(sorted(set().union(*(mcap.compression for mcap in self._open)) - {""}))
+        compressions = set().union(*(mcap.compression for mcap in self._open)) | {stored.compression}
+        self.compression = ", ".join(sorted(compressions - {""}))
 
-    def _topic(self, channel: McapChannel, known: dict[tuple[str, ...], BagTopic]) -> BagTopic:
-        text: str | None = channel.schema.decode("utf-8", "replace")
-        key = (channel.topic, channel.schema_name, channel.encoding, str(text))
+    def _definition(self, channel: McapChannel) -> str | None:
+        key = (channel.schema_name, channel.schema_encoding, channel.schema)
+        if key not in self._texts:
+            name, text = short_name(channel.schema_name), channel.schema.decode("utf-8", "replace")
+            if len(channel.schema) > MOST_DEFINITION_BYTES:
+                self._texts[key] = None
+            elif channel.schema_encoding == "ros2idl":
+                self._texts[key] = _text_of_idl(name, text)
+            elif channel.schema_encoding == "ros2msg":
+                self._texts[key] = bag_events.definition_of(name, text)
+            else:
+                self._texts[key] = text if channel.schema_encoding == "ros1msg" else None
+        return self._texts[key]
+
+    def _topic(self, channel: McapChannel, known: dict[tuple[Any, ...], BagTopic]) -> BagTopic:
+        key = (channel.topic, channel.schema_name, channel.encoding, channel.schema)
         found = known.get(key)
         offered = offered_qos(channel.metadata.get("offered_qos_profiles", ""))
         if found is None:
-            name = short_name(channel.schema_name)
-            if channel.schema_encoding == "ros2idl":
-                text = _text_of_idl(name, str(text))
-            elif channel.schema_encoding == "ros2msg":
-                text = bag_events.definition_of(name, str(text))
-            elif channel.schema_encoding != "ros1msg":
-                text = None
+            name, text = short_name(channel.schema_name), self._definition(channel)
             found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
             found.latching = channel.metadata.get("latching") == "1"
             found.digest = channel.metadata.get("topic_type_hash", "")
@@ -305,7 +283,17 @@ class _McapBag(Bag):
         latched = {channel for channel in channels if known[channel].latched}
         messages = self._open[number].messages(channels, start_ns, stop_ns, latched, on_damage)
         for entry, data in messages:
-            yield BagMessage(known[entry.channel], entry.time_ns, data, entry.publish_ns, entry.sequence)
+            plain: Any = data
+            if self._compressed_messages:
+                try:
+                    plain = bag_decompression.message(data)
+                except BagError as error:
+                    damage = Damaged(0, f"{self.path} cannot be read to its end: {error}")
+                    if on_damage is None:
+                        raise damage from None
+                    on_damage(damage)
+                    return
+            yield BagMessage(known[entry.channel], entry.time_ns, plain, entry.publish_ns, entry.sequence)
 
     def extras(self) -> Iterator[Any]:
         for mcap in self._open:
@@ -314,42 +302,35 @@ class _McapBag(Bag):
     def close(self) -> None:
         for mcap in self._open:
             mcap.close()
+        if self._unpacked:
+            self._unpacked.close()
 
 
 class _LibraryBag(Bag):
     """A bag that the library rosbags reads. The files of a folder that is not compressed are opened one by one: if metadata.yaml does not fit the
     files, the library's reader of folders leaves messages out without an error."""
 
-    def __init__(self, path: Path) -> None:
-        is1 = path.suffix == ".bag" or (path.is_file() and _begins(path, b"#ROSBAG V"))
-        super().__init__(path, "ROS 1 bag" if is1 else "rosbag2 (sqlite3)")
-        readers = [path]
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        self._compressed_messages = False
-        if path.is_dir():
-            information = read_metadata(path)
-            if information is None:
-                raise BagError(f"{path} is no bag: it has neither metadata.yaml nor *.mcap")
-            self.kind = f"rosbag2 ({information.get('storage_identifier')})"
-            self.files = [path / Path(name).name for name in information.get("relative_file_paths") or []]
-            if missing := [file.name for file in self.files if not file.exists()]:
-                raise BagError(f"{path} lacks {', '.join(missing)}, which its metadata.yaml names")
-            self.compression = information.get("compression_format") or ""
-            readers = self.files
-            if self.compression not in ("", "zstd"):
-                raise BagError(f"{path} is compressed by {self.compression!r}, which is not known")
-            if self.compression and (information.get("compression_mode") or "").lower() == "file":
-                self._temporary = tempfile.TemporaryDirectory(prefix="baton-bag-")
-            self._compressed_messages = bool(self.compression) and self._temporary is None
-        elif not is1 and path.suffix != ".db3":
-            raise BagError(f"{path} is no bag: an MCAP file, a folder of rosbag2, a .db3 or a .bag is one")
+    def __init__(self, path: Path, stored: Stored | None = None) -> None:
+        is1 = stored is None and (path.suffix == ".bag" or _begins(path, b"#ROSBAG V"))
+        super().__init__(path, "ROS 1 bag" if is1 else f"rosbag2 ({stored.storage if stored else 'sqlite3'})")
+        if stored is None:
+            if not is1 and path.suffix != ".db3":
+                raise BagError(f"{path} is no bag: an MCAP file, a folder of rosbag2, a .db3 or a .bag is one")
+            stored = Stored("", [path])
+        self.files, self.compression = stored.files, stored.compression
+        self._unpacked = bag_decompression.Unpacked() if stored.by_file else None
+        self._compressed_messages = bool(stored.compression) and not stored.by_file
         library = None if is1 else needed("rosbags.rosbag2")
         self._readers: list[tuple[Any, dict[int, BagTopic]]] = []
         self._topics: dict[tuple[str, ...], BagTopic] = {}
         try:
-            for each in readers:
-                if self._temporary:
-                    each = bag_decompression.file(each, Path(self._temporary.name))
+            for each in stored.files:
+                check_file(each)
+                each = self._unpacked.file(each) if self._unpacked else each
+                if library:
+                    if each.suffix != ".db3":
+                        raise BagError(f"{each.name} is no database: metadata.yaml names another storage")
+                    check_database(each)
                 reader = library.Reader(each) if library else bag_decompression.ros1_reader(each)
                 reader.open()
                 self._readers.append((reader, {c.id: self._topic(c, is1) for c in reader.connections}))
@@ -368,7 +349,9 @@ class _LibraryBag(Bag):
     def _topic(self, connection: Any, is1: bool) -> BagTopic:
         name = short_name(connection.msgtype)
         format_, text = connection.msgdef.format.name, connection.msgdef.data
-        if format_ == "IDL":
+        if len(text) > MOST_DEFINITION_BYTES:
+            format_ = "NONE"
+        elif format_ == "IDL":
             text = _text_of_idl(name, text)
         elif not is1:
             text = bag_events.definition_of(name, text)
@@ -426,5 +409,5 @@ class _LibraryBag(Bag):
     def close(self) -> None:
         for reader, _ in self._readers:
             reader.close()
-        if self._temporary:
-            self._temporary.cleanup()
+        if self._unpacked:
+            self._unpacked.close()

@@ -12,7 +12,7 @@ import numpy as np
 from .bag_errors import BagError, needed
 
 IMAGE, COMPRESSED = "sensor_msgs/Image", "sensor_msgs/CompressedImage"
-MOST_PIXELS = 1 << 26  # the most pixels of a compressed image; other messages have all their pixels themselves
+MOST_PIXELS = 1 << 26  # the most of a compressed image, and of a raw one whose colours are computed, in floats
 # Of each encoding: the type of a value, the values of a pixel, and their order as red, green, blue, alpha.
 _ENCODINGS: dict[str, tuple[str, int, list[int]]] = {
     "rgb8": ("u1", 3, [0, 1, 2]),
@@ -63,14 +63,18 @@ def _opened(data: bytes, form: str, forms: tuple[str, ...]) -> Any:
     images = library("Image")
     try:
         picture = images.open(io.BytesIO(data), formats=forms)
-        if picture.width * picture.height > MOST_PIXELS:
-            raise ImageError(f"the picture has {picture.width} x {picture.height} pixels, more than {MOST_PIXELS}")
+        _check_size(picture.width, picture.height)
         picture.load()
     except (ImageError, MemoryError):
         raise
     except Exception as error:  # Pillow raises errors of many classes for damaged bytes
         raise ImageError(f"the message has no {' or '.join(forms)} ({form!r}): {error}") from None
     return picture
+
+
+def _check_size(width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise ImageError(f"the picture has {width} x {height} pixels, more than {MOST_PIXELS}")
 
 
 def _decoded_depth(message: Any) -> Any:
@@ -94,6 +98,8 @@ def _decoded_depth(message: Any) -> Any:
 
 def _raw(message: Any) -> Any:
     encoding = message.encoding
+    if encoding in _YUV or encoding.startswith("bayer_"):
+        _check_size(message.width, message.height)
     if encoding in _YUV:
         return library("Image").fromarray(_of_yuv(pixels_of(message, "u1", 2), *_YUV[encoding]))
     if encoding not in _ENCODINGS:

@@ -14,7 +14,6 @@ import math
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import baton
 from baton import _core
 
 from .bag_errors import BagError, check_number
+from .bag_held import last_of
 from .bag_source import CDR, ROS1, SFM, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
 from .bag_types import class_of, offer_of
 from .play_requests import SOURCES, ServiceRequests, service_of
@@ -356,16 +356,11 @@ class Player:
         latched = [topic for topic in self._publishers if topic.latched]
         if not latched or position <= self.bag.start_ns:
             return
-        held: dict[BagTopic, deque[tuple[int, Any]]] = {
-            topic: deque(maxlen=offer_of(topic)["depth"]) for topic in latched
-        }
-        for message in self._messages(latched, None, position):
+        before = itertools.takewhile(lambda _: not self._stopped, self._messages(latched, None, position))
+        for message in last_of(before, {topic: offer_of(topic)["depth"] for topic in latched}):
             if self._stopped:
                 return
-            held[message.topic].append((message.time_ns, message.data))
-        all_held = [(time_ns, topic, data) for topic, kept in held.items() for time_ns, data in kept]
-        for _, topic, data in sorted(all_held, key=lambda each: each[0]):
-            self._publish(topic, data)
+            self._publish(message.topic, message.data)
 
     def _messages(self, topics: list[BagTopic], start_ns: int | None, stop_ns: int | None) -> Iterator[BagMessage]:
         return self.bag.messages(

@@ -163,6 +163,17 @@ def test_a_small_file_makes_no_huge_picture(monkeypatch, width, said):
         picture_of(baton.message("sensor_msgs/CompressedImage")({"format": "png", "data": bytes(data)}))
 
 
+@pytest.mark.parametrize("encoding", ["bayer_rggb8", "yuyv"])
+def test_colours_of_a_huge_picture_are_not_computed(monkeypatch, encoding):
+    """They are floats in several places: fifty bytes a pixel."""
+    monkeypatch.setattr("baton_record.image_pixels.MOST_PIXELS", 10_000)
+    pixels = np.zeros((100, 101 if encoding.startswith("bayer") else 204), np.uint8)
+    huge = message(encoding, pixels)
+    huge.width = 102 if encoding == "yuyv" else 101
+    with pytest.raises(ImageError, match="pixels, more than 10000"):
+        picture_of(huge)
+
+
 @pytest.mark.parametrize("kind", [b"tRNS", b"gAMA", b"pHYs", b"acTL", b"zTXt"])
 def test_a_png_with_a_damaged_part_is_no_picture(kind):
     file = io.BytesIO()

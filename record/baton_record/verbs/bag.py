@@ -78,10 +78,8 @@ def info(bag: Path, as_json: bool) -> None:
             return
         seconds = (opened.end_ns - opened.start_ns) / 1e9
         begin = datetime.fromtimestamp(opened.start_ns / 1e9, UTC)
-        click.echo(
-            f"{bag}: {opened.kind}, {_size(opened.size_bytes)}"
-            + (f", {opened.compression}" if opened.compression else "")
-        )
+        head = f"{bag}: {opened.kind}, {_size(opened.size_bytes)}"
+        click.echo(live.harmless(head + (f", {opened.compression}" if opened.compression else "")))
         if opened.count:
             click.echo(f"{counted(opened.count, 'message')} in {seconds:.3f} s, from {begin:%Y-%m-%d %H:%M:%S.%f} UTC")
         else:

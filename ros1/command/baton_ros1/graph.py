@@ -8,12 +8,14 @@ went by TCP all the same.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.client
 import os
 import re
 import runpy
 import socket
+import time
 import xml.parsers.expat
 import xmlrpc.client
 from collections.abc import Iterable, Iterator
@@ -35,6 +37,8 @@ ECHO = "rostopic echo"
 
 DEFAULT_MASTER = "http://localhost:11311"
 ANSWER_S = 1.0  # that the master and each node have to answer
+MOST_ANSWER_BYTES = 16 << 20
+_WHOLE_ANSWER_S = 10.0  # of an answer that comes in many parts
 _PORTS = re.compile(r"on port (\d{1,5}) to \[.*:(\d{1,5}) on socket")  # getBusInfo's words for a connection
 _NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
 _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
@@ -87,10 +91,30 @@ def is_carrier(endpoint: Any) -> bool:
 class _Transport(xmlrpc.client.Transport):
     """Does not wait longer than ANSWER_S for a machine that is gone."""
 
+    accept_gzip_encoding = False  # a few bytes could become any number
+
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         connection = super().make_connection(host)
         connection.timeout = ANSWER_S
         return connection
+
+    def parse_response(self, response: Any) -> Any:
+        return super().parse_response(_Answer(response))  # type: ignore[arg-type]
+
+
+class _Answer:
+    """The bytes of an answer, uncompressed. A node, also of another host, could send them without an end."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self._response = response
+        self._left, self._end = MOST_ANSWER_BYTES, time.monotonic() + _WHOLE_ANSWER_S
+
+    def read(self, size: int) -> bytes:
+        part = self._response.read(min(size, 64))  # it waits for all of them
+        self._left -= len(part)
+        if self._left < 0 or time.monotonic() > self._end:
+            raise ValueError(f"an answer of more than {MOST_ANSWER_BYTES} bytes or {_WHOLE_ANSWER_S:g} s")
+        return part
 
 
 def _call(uri: str, method: str, *arguments: str) -> Any:
@@ -171,7 +195,7 @@ def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> ForeignGraph:
     try:
         publishers, subscribers, _ = _call(uri, "getSystemState")
         graph = ForeignGraph(uri, True, publishers=_names(publishers), subscribers=_names(subscribers))
-        graph.types = {str(topic): str(type_name) for topic, type_name in _call(uri, "getTopicTypes")}
+        graph.types = {str(topic): live.harmless(str(name)) for topic, name in _call(uri, "getTopicTypes")}
     except (*_FAILURES, TypeError):
         graph = ForeignGraph(uri, False)
         for topic, p, s in _channels(endpoints):
@@ -188,18 +212,24 @@ def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> ForeignGraph:
     graph.silent = [name for name, a in asked.items() if not a.answers]
     for a in asked.values():
         for row in a.bus:
-            if len(row) < 5 or row[2] != "o" or "/_" in str(row[4]):
-                continue
-            subscriber = asked[str(row[1])].node if str(row[1]) in asked else ForeignNode(str(row[1]), pid=0)
-            if not _NAME.fullmatch(subscriber.name):
-                continue
-            topic, number = str(row[4]), int(row[0])
-            messages, size = a.statistics.get((topic, number), (0, 0))
-            ports = _PORTS.search(str(row[6])) if len(row) > 6 else None
-            carried = by_tcp.get((int(ports[1]), int(ports[2])), -1) if ports and a.node.here else -1
-            graph.links.append(ForeignLink(topic, a.node, subscriber, str(row[3]), number, messages, size, carried))
+            with contextlib.suppress(TypeError, ValueError):  # any node may say anything
+                graph.links += _links_of(a, row, asked, by_tcp)
     graph.links.sort(key=lambda link: link.key)
     return graph
+
+
+def _links_of(a: _Asked, row: Any, asked: dict[str, _Asked], by_tcp: dict[tuple[int, int], int]) -> list[ForeignLink]:
+    """The link of a row of getBusInfo, if it is one of a publisher. Names that are none are left out, since they are printed."""
+    if len(row) < 5 or row[2] != "o" or "/_" in str(row[4]):
+        return []
+    subscriber = asked[str(row[1])].node if str(row[1]) in asked else ForeignNode(str(row[1]), pid=0)
+    topic, number = str(row[4]), int(row[0])
+    if not (_NAME.fullmatch(subscriber.name) and _NAME.fullmatch(topic)):
+        return []
+    messages, size = a.statistics.get((topic, number), (0, 0))
+    ports = _PORTS.search(str(row[6])) if len(row) > 6 else None
+    carried = by_tcp.get((int(ports[1]), int(ports[2])), -1) if ports and a.node.here else -1
+    return [ForeignLink(topic, a.node, subscriber, live.harmless(str(row[3])), number, messages, size, carried)]
 
 
 def _channels(endpoints: Iterable[Any]) -> list[tuple[str, Any, Any]]:

@@ -245,11 +245,11 @@ def test_the_kernel_counts_what_a_connection_carried():
 
 
 @contextlib.contextmanager
-def made_up_master(state, nodes):
+def made_up_master(state, nodes, types=()):
     """A master with this state, whose nodes are at these URIs."""
     with SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False) as server:
         server.register_function(lambda caller: [1, "", state], "getSystemState")
-        server.register_function(lambda caller: [1, "", []], "getTopicTypes")
+        server.register_function(lambda caller: [1, "", types], "getTopicTypes")
         server.register_function(
             lambda caller, name: [1, "", nodes[name]] if name in nodes else [-1, "unknown", ""], "lookupNode"
         )
@@ -274,6 +274,40 @@ def test_nodes_that_do_not_answer_are_named_and_not_waited_for():
     assert graph.topics == {"/t"}, "what is no name is not printed"
     assert sorted(graph.silent) == ["/gone", "/mute", "/unknown"]
     assert graph.links == []
+
+
+def test_a_node_that_answers_nonsense_hides_no_link_and_steers_no_terminal():
+    rows = [
+        7,
+        [1],
+        ["x", "/s", "o", "TCPROS", "/t"],
+        [1, "/s", "o", "\x9b31mX", "/t", True],
+        [2, "/s", "o", "TCPROS", "/a b"],
+    ]
+    with SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False) as node:
+        node.register_function(lambda caller: [1, "", 1], "getPid")
+        node.register_function(lambda caller: [1, "", rows], "getBusInfo")
+        node.register_function(lambda caller: [1, "", [[], [], []]], "getBusStats")
+        thread = threading.Thread(target=node.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            at = f"http://127.0.0.1:{node.server_address[1]}"
+            state = [[["/t", ["/p"]]], [["/t", ["/s"]]], []]
+            with made_up_master(state, {"/p": at}, [["/t", "a/\x9b31mB"]]) as uri:
+                graph = ros1.graph_at(uri)
+        finally:
+            node.shutdown()
+            thread.join()
+    assert [(link.topic, link.transport) for link in graph.links] == [("/t", r"\x9b31mX")]
+    assert graph.type_of("/t") == r"a/\x9b31mB"
+
+
+def test_an_answer_has_a_bound(monkeypatch):
+    monkeypatch.setattr(ros1, "MOST_ANSWER_BYTES", 10_000, raising=False)
+    with made_up_master("x" * 100_000, {}) as uri:
+        with pytest.raises(ValueError, match="an answer of more than 10000 bytes"):
+            ros1._call(uri, "getSystemState")
+        assert not ros1.graph_at(uri).answers
 
 
 def test_a_master_that_answers_nonsense_is_one_that_does_not_answer():

@@ -22,6 +22,7 @@ from baton_generator.packages import Universe
 from . import middleware
 from .near import did_you_mean
 from .output import counted, json_text
+from .output import harmless as harmless
 
 
 class Unchanged:
@@ -38,7 +39,7 @@ class Unchanged:
         if not isinstance(error, load().MalformedMessage):
             return False
         if not self._said:
-            click.echo(f"a message is left out: {error}", err=True)
+            click.echo(harmless(f"a message is left out: {error}"), err=True)
         self._said = True
         return True
 
@@ -179,6 +180,7 @@ def other_graph(node: Any, quiet: bool = False) -> middleware.ForeignGraph | Non
     return graph
 
 
+MOST_WATCHED = 4096  # topics to which one command subscribes: each takes memory, and other processes hear of it
 LOOK_S = 0.03  # the time between two readings of the graph
 ANSWER_S = 1.0  # how long each process may take to answer
 
@@ -244,13 +246,6 @@ def absolute(topic: str) -> str:
 def node_name(name: str) -> str:
     """A node's name in the form that is compared and printed. Names of the RMW's nodes begin with a slash, those of Baton's nodes do not."""
     return name if name.startswith("/") else "/" + name
-
-
-def harmless(text: str) -> str:
-    """A text of another process, made safe for a terminal: control characters and bytes that are no UTF-8 become Python escapes."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def harmless_part(value: Any) -> Any:

@@ -22,7 +22,7 @@ import baton_cli
 from .examples import examples
 from .groups import VerbGroup
 from .middleware import load_if_installed
-from .output import make_utf8
+from .output import harmless, make_utf8
 
 # The packages that have verbs; a room may bring a package of its own.
 VERB_PACKAGES = (
@@ -108,6 +108,9 @@ class Verbs(VerbGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = harmless(error.message)  # it may quote another process, or a file
+            raise
         except KeyboardInterrupt:  # the usual way to end a verb that runs on: no message, the shell's usual status
             ctx.exit(128 + signal.SIGINT)
 

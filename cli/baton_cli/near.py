@@ -6,6 +6,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_COMPARED = 5000  # names, letter by letter: other processes may have many thousands
+
 
 def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names that are most like `name`, the nearest first.
@@ -21,7 +23,7 @@ def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     folded: dict[str, str] = {}
     for other in others:
         folded.setdefault(other.lower().strip("/"), other)
-    if len(name) <= 200:  # the comparison's time grows with the square
+    if len(name) <= 200 and len(folded) <= MOST_COMPARED:  # the comparison's time grows with the square
         alike = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.7)
         # A similar last part counts as well: /imag and /front/camera/image.
         ends = {other.rpartition("/")[2]: folded[other] for other in folded if "/" in other}

@@ -19,6 +19,13 @@ def json_text(value: Any, indent: int | None = None) -> str:
         return json.dumps(_in_words(value), indent=indent, allow_nan=False)
 
 
+def harmless(text: str) -> str:
+    """A text of another process, made safe for a terminal: control characters and bytes that are no UTF-8 become Python escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def counted(number: int, noun: str) -> str:
     """A count with its noun: "1 file", "2 files"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

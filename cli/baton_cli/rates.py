@@ -18,6 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from . import live
 from .examples import examples
@@ -190,6 +191,7 @@ class _RateWatch:
         self.single = len(topics) == 1 and not self._patterns
         self.meters: dict[tuple[str, str], Meter] = {}
         self._waiting = [] if self.single else topics
+        self._full = False
         if self.single:
             name, kind = topics[0]
             self._add(name, kind or live.type_of(node, name), 100)
@@ -207,6 +209,11 @@ class _RateWatch:
 
     def _add(self, topic: str, type_name: str, depth: int) -> None:
         if (topic, type_name) in self.meters:
+            return
+        if len(self.meters) >= live.MOST_WATCHED:
+            if not self._full:
+                click.echo(f"there are more than {live.MOST_WATCHED} topics: name those that matter", err=True)
+            self._full = True
             return
         meter = self.meters[topic, type_name] = self._make(topic)
         try:
@@ -239,8 +246,8 @@ def table(meters: list[Meter], columns: tuple[str, ...]) -> Table:
         figures = meter.figures()
         news = meter.seen != meter.shown
         empty = meter.why_not or ("no new messages" if meter.seen else "no messages yet")
-        cells = meter.cells(figures) if figures and news else [f"[dim]{empty}[/dim]"]
-        result.add_row(meter.topic, *cells)
+        cells = map(Text, meter.cells(figures)) if figures and news else [Text(empty, "dim")]
+        result.add_row(Text(meter.topic), *cells)
     return result
 
 

@@ -192,7 +192,7 @@ def _losers(rows: list[dict[str, Any]], width: int) -> Table:
             _Topic(r["topic"]),
             str(r["total"]),
             hertz,
-            r["why" if width >= NARROW else "short"],
+            Text(r["why" if width >= NARROW else "short"]),
         )
     return table
 
@@ -217,9 +217,9 @@ def _links(rows: list[dict[str, Any]], other: Any, width: int) -> Table:
             _Ends([r["subscriber"]]),
             "" if r["rate_hz"] is None else f"{r['rate_hz']:.1f}",
             "" if r["bytes_per_s"] is None else f"{r['bytes_per_s'] / 1e6:.2f}",
-            other.SHORT_WAYS.get(r["way"], r["way"]),
+            Text(other.SHORT_WAYS.get(r["way"], r["way"])),
             "" if r["copies"] is None else str(r["copies"]),
-            *([r["why"]] if wide else []),
+            *([Text(r["why"])] if wide else []),
         )
     return table
 
@@ -306,7 +306,7 @@ def picture(
         made = {None: "", 0: "in place", 1: "converted"}.get(r["converted"], "both")
         table.add_row(
             _Topic(r["topic"]),
-            *([r["type"]] if wide else []),
+            *([Text(r["type"])] if wide else []),
             "" if r["note"] else f"{r['rate_hz']:.1f}",
             "" if r["note"] else f"{r['bytes_per_s'] / 1e6:.2f}",
             latency,

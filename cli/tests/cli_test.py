@@ -208,6 +208,19 @@ def test_names_are_near_if_their_case_their_end_or_their_letters_are(name: str, 
     assert near(name, {"/camera/image", "/Camera/image_raw", "/imu", "/odom"}) == found
 
 
+def test_a_crowd_of_names_is_not_compared(monkeypatch):
+    """Each comparison takes a part of a millisecond, and any process may announce 65,536 names."""
+
+    def compare(*_, **__):
+        raise AssertionError("it compares")
+
+    monkeypatch.setattr("baton_cli.near.difflib.get_close_matches", compare)
+    assert near("/Image", {"/image", "/camera/image", *(f"/imag{n}" for n in range(6000))}) == [
+        "/image",
+        "/camera/image",
+    ]
+
+
 def test_generate_writes_headers(tmp_path: Path) -> None:
     (tmp_path / "Mine.msg").write_text("sensor_msgs/Image image\n")
     out = tmp_path / "include"

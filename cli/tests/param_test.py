@@ -158,10 +158,13 @@ def many(request, response):
     response.values = [{"type": 4}] * 3
 def nothing(request, response):
     pass
+def names(request, response):
+    response.result = {"names": ["x\\x1b]0;pwned\\x07"]}
 get = {"type": set_type, "many": many}.get(sys.argv[1], nothing)
 node.serve("/other/get_parameters", "rcl_interfaces/GetParameters", get)
 node.serve("/other/set_parameters", "rcl_interfaces/SetParameters", nothing)
-node.serve("/other/list_parameters", "rcl_interfaces/ListParameters", nothing)
+node.serve("/other/list_parameters", "rcl_interfaces/ListParameters", names if sys.argv[1] == "names" else nothing)
+node.serve("/other/describe_parameters", "rcl_interfaces/DescribeParameters", nothing)
 print("ready", flush=True)
 baton.spin(node)
 """
@@ -175,10 +178,12 @@ baton.spin(node)
         ("nothing", ["get", "/other", "x"], "/other has no parameter x"),
         ("nothing", ["set", "/other", "x", "1"], "/other answered for 0 parameters, and was asked for 1"),
         ("nothing", ["load", "/other", "FILE"], "/other answered for 0 parameters, and was asked for 2"),
+        ("names", ["dump", "/other"], r"/other has no parameter x\x1b]0;pwned\x07"),
+        ("names", ["describe", "/other"], r"/other has not all of x\x1b]0;pwned\x07"),
     ],
 )
 def test_a_response_that_fits_to_no_request_is_an_error_of_one_line(param, programs, tmp_path, lie, arguments, said):
     programs.start([sys.executable, "-c", LIAR, lie], ready="ready")
     (tmp_path / "FILE").write_text("/other:\n  ros__parameters:\n    a: 1\n    b: 2\n")
     output = param(*(str(tmp_path / "FILE") if each == "FILE" else each for each in arguments), code=1)
-    assert said in output and "Traceback" not in output
+    assert said in output and "Traceback" not in output and "\x1b" not in output

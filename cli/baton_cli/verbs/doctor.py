@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import resource
@@ -155,12 +156,28 @@ def judge_silent(sentence: str) -> Diagnosis:
     return Diagnosis(f"{what})", False, why, way_out) if why else Diagnosis("processes", False, what, way_out)
 
 
+MOST_PAIRS = 100_000  # pairs that are examined
+MOST_HINTS = 200  # topics that nobody meets with which other names are compared
+
+
+def pairs_of(endpoints: list[Any]) -> tuple[list[tuple[Any, Any]], int]:
+    """Each publisher with each subscription of its topic, the topics with fewest pairs first; and how many pairs are left out."""
+    topics: dict[str, tuple[list[Any], list[Any]]] = {}
+    for e in endpoints:
+        topics.setdefault(e.topic, ([], []))[0 if e.is_publisher else 1].append(e)
+    both = sorted(topics.values(), key=lambda ends: len(ends[0]) * len(ends[1]))
+    pairs = itertools.chain.from_iterable(itertools.product(*ends) for ends in both)
+    found = sorted(itertools.islice(pairs, MOST_PAIRS), key=lambda pair: pair[0].topic)
+    return found, sum(len(publishers) * len(subscriptions) for publishers, subscriptions in both) - len(found)
+
+
 def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
     """The pairs that match, but whose publisher keeps messages that a late subscription does not get. Where another middleware has
     a link, that link brings these messages."""
     findings = []
-    kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
-    for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):
+    for p, s in pairs_of(endpoints)[0]:
+        if p.qos.durability != "transient_local" or "/_" in p.topic:
+            continue
         if (p.type_name, p.type_hash) != (s.type_name, s.type_hash) or live.load().incompatibility(p.qos, s.qos):
             continue
         if graph is not None and graph.has_link(p.topic, p.node, s.node):
@@ -185,26 +202,33 @@ def judge_topics(
     graph: middleware.ForeignGraph | None = None,
 ) -> list[Diagnosis]:
     """A line for each pair, and for each endpoint without a match. Links and endpoints of another middleware have their own lines."""
-    findings = []
-    for topic in sorted({e.topic for e in endpoints}):
-        publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
-        subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
-        for p, s in ((p, s) for p in publishers for s in subscriptions):
-            found = judge_pair(p, s, of_rmw, large)
-            if found.good is False or graph is None or not graph.has_link(topic, p.node, s.node):
-                findings.append(found)
-        if "/_" in topic:
+    found: list[tuple[str, Diagnosis]] = []  # by topic
+    pairs, left_out = pairs_of(endpoints)
+    for p, s in pairs:
+        judged = judge_pair(p, s, of_rmw, large)
+        if judged.good is False or graph is None or not graph.has_link(p.topic, p.node, s.node):
+            found.append((p.topic, judged))
+    hidden = "/_"
+    met = {
+        publishes: {e.topic for e in endpoints if e.is_publisher == publishes and hidden not in e.topic}
+        for publishes in (True, False)
+    }
+    hints = 0
+    for e in endpoints:
+        if hidden in e.topic or e.topic in met[not e.is_publisher]:
             continue
-        alone = publishers if not subscriptions else subscriptions if not publishers else []
-        kind, missing = ("publisher", "subscription") if not subscriptions else ("subscription", "publisher")
-        met = {e.topic for e in endpoints if e.is_publisher == (kind == "subscription") and "/_" not in e.topic}
-        for e in alone:
-            if graph is not None and graph.has_end(topic, e.node):
-                continue
-            if links.host_of(e.node):
-                continue  # a topic of another host without a subscription on this host is no finding
-            hint = did_you_mean(topic, met)
-            findings.append(Diagnosis(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
+        if graph is not None and graph.has_end(e.topic, e.node):
+            continue
+        if links.host_of(e.node):
+            continue  # a topic of another host without a subscription on this host is no finding
+        kind, missing = ("publisher", "subscription") if e.is_publisher else ("subscription", "publisher")
+        hint = did_you_mean(e.topic, met[not e.is_publisher]) if hints < MOST_HINTS else ""
+        hints += 1
+        what = f"{e.topic}: {kind} of {e.node} ({e.pid})"
+        found.append((e.topic, Diagnosis(what, None, f"no {missing}", hint)))
+    findings = [finding for _, finding in sorted(found, key=lambda each: each[0])]
+    if left_out:
+        findings.append(Diagnosis("pairs", None, f"{left_out} of the topics with most pairs are not examined"))
     return findings
 
 
@@ -237,9 +261,12 @@ def judge_slots(
     process that is the link."""
     known = {e.gid: e for e in endpoints}
     publishers, pairs = [], []
-    for gid in dict.fromkeys(h.publisher for h in holdings if h.publisher in known):
+    by_publisher: dict[bytes, list[Any]] = {}
+    for h in holdings:
+        if h.publisher in known:
+            by_publisher.setdefault(h.publisher, []).append(h)
+    for gid, rows in by_publisher.items():
         publisher = known[gid]
-        rows = [h for h in holdings if h.publisher == gid]
         for h in rows:
             if h.subscription not in known:
                 continue
@@ -309,7 +336,7 @@ def look_at(node: Any, endpoints: list[Any], seconds: float) -> tuple[dict[bytes
     # Not topics of other hosts: their messages would travel only because of this check.
     own = [e for e in endpoints if e.is_publisher and not links.host_of(e.node)]
     publishers = {(e.topic, e.type_name): e for e in own if "/_" not in e.topic}
-    for (topic, _), publisher in sorted(publishers.items()):
+    for (topic, _), publisher in sorted(publishers.items())[: live.MOST_WATCHED]:
         try:
             qos = baton.QoS(10, reliability="best_effort", held=1)
             subscriptions.append(node.subscribe(topic, live.message_class_as(publisher), look, qos))
@@ -601,7 +628,8 @@ def _table(findings: list[Diagnosis]) -> Table:
     for _ in ("mark", "what", "finding"):
         table.add_column(overflow="fold")
     for f in findings:
-        table.add_row(_MARKS[f.good], f.what, f.why + (f"\n{_ARROW}{f.way_out}" if f.way_out else ""))
+        finding = f.why + (f"\n{_ARROW}{f.way_out}" if f.way_out else "")
+        table.add_row(_MARKS[f.good], Text(live.harmless(f.what)), Text(live.harmless(finding)))
     return table
 
 
@@ -681,10 +709,11 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     converting, large = look_at(node, endpoints, look)
     topics = judge_topics(endpoints, of_rmw, large, graph)
     nodes = live.nodes_there(node)
+    lacks = {f.what for f in lacking}
     pairs = [
         *silent,
         *(judge_bridges(node.nodes()) or judge_dds(node.domain, len(nodes), len(of_rmw))),
-        *(f for f in topics if f.what not in {g.what for g in lacking}),
+        *(f for f in topics if f.what not in lacks),
         *lacking,
         *judge_past(endpoints, graph),
         *judge_publishing(endpoints, converting, of_rmw),

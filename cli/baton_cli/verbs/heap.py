@@ -6,6 +6,7 @@ from __future__ import annotations
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from .. import live
 from ..examples import examples
@@ -42,8 +43,10 @@ def list_(domain: int | None, as_json: bool) -> None:
         table.add_column(title, justify="right", no_wrap=True)
     for heap in heaps:
         if "error" in heap:
-            click.echo(f"{heap['name']}: {heap['error']}", err=True)
+            click.echo(live.harmless(f"{heap['name']}: {heap['error']}"), err=True)
             continue
         sizes = (f"{heap[key] / 1e6:.3f} MB" for key in ("used_bytes", "backed_bytes", "limit_bytes"))
-        table.add_row(heap["name"], *(str(heap[key]) for key in ("processes", "objects", "orphans")), *sizes)
+        table.add_row(
+            Text(live.harmless(heap["name"])), *(str(heap[key]) for key in ("processes", "objects", "orphans")), *sizes
+        )
     Console().print(table)

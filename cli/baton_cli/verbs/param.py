@@ -191,7 +191,8 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
         except click.ClickException as error:
             if name:
                 raise
-            click.echo(error.message, err=True)  # a node that does not spin: the others are listed
+            # A node that does not spin: the others are listed.
+            click.echo(live.harmless(error.message), err=True)
     if as_json:
         click.echo(json_text(found))
     elif not name:

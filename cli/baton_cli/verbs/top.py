@@ -42,8 +42,8 @@ class Watched:
         self.converted += info.selection != "in place"
         self.ages.append((info.reception_time_ns - info.source_time_ns) / 1e9)
 
-    def figures(self, seconds: float, endpoints: list[Any]) -> dict[str, Any]:
-        here = [e for e in endpoints if (e.topic, e.type_name) == (self.topic, self.type_name)]
+    def figures(self, seconds: float, here: list[Any]) -> dict[str, Any]:
+        """`here`: the topic's endpoints."""
         lost = self.subscription.statuses.lost_total if self.subscription is not None else 0
         new_lost, self.lost = lost - self.lost, lost
         figures = {
@@ -78,15 +78,20 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
     for gone in {key for key, watched in known.items() if key not in topics or watched.far == (key in here)}:
         if (subscription := known.pop(gone).subscription) is not None:
             node.destroy(subscription)
+    watching = sum(each.subscription is not None for each in known.values())
     for topic, type_name in sorted(set(topics) - set(known)):
         watched = known[topic, type_name] = Watched(topic, type_name, far=(topic, type_name) not in here)
         if watched.far:
+            continue
+        if watching >= live.MOST_WATCHED:
+            watched.why_not = f"there are more than {live.MOST_WATCHED} topics"
             continue
         try:
             # Best effort, so that this command never delays a publisher.
             qos = baton.QoS(100, reliability="best_effort", held=1)
             cls = live.message_class_as(topics[topic, type_name])
             watched.subscription = node.subscribe(topic, cls, watched.on_message, qos)
+            watching += 1
         except (click.ClickException, baton.BatonError) as error:
             watched.why_not = str(getattr(error, "message", error)).splitlines()[0]
 
@@ -297,7 +302,10 @@ def command(
                     break
                 endpoints = live.others(node)
                 seconds = time.monotonic() - begin
-                topics = [w.figures(seconds, endpoints) for w in known.values()]
+                ends: dict[tuple[str, str], list[Any]] = {}
+                for e in endpoints:
+                    ends.setdefault((e.topic, e.type_name), []).append(e)
+                topics = [w.figures(seconds, ends.get(key, [])) for key, w in known.items()]
                 lost_before, before_at = lost, lost_at
                 report = node.report(min(interval, 1.0))
                 lost, lost_at = report.losses, time.monotonic()

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import baton
-import pytest
 from baton_cli import live, rates
 from baton_cli.verbs import doctor, top
 from support.build import needs_package
@@ -47,15 +46,13 @@ class Counted(str):
         return str.__contains__(self, part)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("judge", ["topics", "past"])
-def test_doctor_looks_at_a_crowd_of_topics_a_few_times_each(monkeypatch, judge):
+def test_doctor_looks_at_a_crowd_of_topics_a_few_times_each(monkeypatch):
     asked: list[str] = []
     monkeypatch.setattr(doctor, "did_you_mean", lambda name, known: asked.append(name) or "")
     ends = [end(Counted(f"/t{number}"), number, True, "transient_local") for number in range(2000)]
     Counted.looks = 0
-    found = doctor.judge_topics(ends, set(), set()) if judge == "topics" else doctor.judge_past(ends)
-    assert len(found) == (2000 if judge == "topics" else 0)
-    assert len(asked) == (200 if judge == "topics" else 0)
+    assert len(doctor.judge_topics(ends, set(), set())) == 2000
+    assert len(asked) == 200
     assert Counted.looks < 50 * len(ends)
 
 

@@ -16,6 +16,16 @@ constexpr const char* kRevoked = "identity_ca.crl.pem";
 
 std::string path(const std::string& directory, const char* file) { return fs::path(directory) / file; }
 
+/// The files with rules of SROS 2 in an enclave, in words. Links do not read them.
+std::string not_read(const std::string& directory) {
+  std::string out;
+  for (const char* file : {"permissions.p7s", "governance.p7s"}) {
+    std::error_code ignored;
+    if (fs::exists(path(directory, file), ignored)) out += (out.empty() ? "" : ", ") + std::string(file);
+  }
+  return out;
+}
+
 /// The revocation lists of a file, of one CA or several, to `store`, which then asks for a list of the CA that has signed a certificate.
 bool add_lists(X509_STORE* store, const std::string& file) {
   const OpenSsl& o = openssl();
@@ -133,6 +143,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::read(const std::string& di
     return fault("cannot use the revocation list '" + revoked + "' (PEM): " + openssl_reason());
   if ((fs::status(key, ignored).permissions() & fs::perms::others_read) != fs::perms::none)
     say(true, "every user of this machine can read the private key '" + key + "'; chmod 600 keeps it secret");
+  if (const std::string rules = not_read(directory); !rules.empty()) {
+    say(true, "--security: the rules in '" + directory + "' (" + rules + ") do not count between links: a host that " +
+                  "is let in can read and publish all topics that travel; so let in only hosts that may");
+  }
   // The other hosts would refuse it.
   X509* const certificate = o.SSL_CTX_get0_certificate(context);
   STACK_OF(X509)* chain = nullptr;

@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <fstream>
 #include <optional>
 
 #include "baton/os/tcp_socket.hpp"
@@ -291,6 +292,13 @@ TEST(Security, FilesThatCannotBeUsedAreErrorsThatNameThem) {
   std::filesystem::remove(mixed.directory() + "/identity_ca.cert.pem");
   refused(mixed.directory(), "there is no file '" + mixed.directory() + "/identity_ca.cert.pem'");
   EXPECT_EQ(warned, "");
+  const Enclave ruled(authority, "host4");
+  std::ofstream(ruled.directory() + "/permissions.p7s") << "rules";
+  options.security = ruled.directory();
+  EXPECT_TRUE(make_host_network(options, std::make_shared<Ears>()));
+  EXPECT_NE(warned.find("'" + ruled.directory() + "' (permissions.p7s) do not count between links"), std::string::npos)
+      << warned;
+  warned.clear();
   ::chmod((good.directory() + "/key.pem").c_str(), 0644);
   options.security = good.directory();
   EXPECT_TRUE(make_host_network(options, std::make_shared<Ears>()));

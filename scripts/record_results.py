@@ -91,7 +91,7 @@ def command(name: str, rounds: int, minutes: float, resume: bool) -> list[str]:
     else:
         words += ["accept", *group.criteria, "--rounds", str(rounds), "--minutes", f"{minutes:g}"]
         words += ["--resume"] if resume else []
-    words += ["--out", str(recording)]
+    words += ["--out", str(recording.relative_to(ROOT))]  # the command stands in the pages
     if group.page is not None:
         words += ["--markdown", str(PLACE / f"{name}.md"), *group.page.drawn]
     return words

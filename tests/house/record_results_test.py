@@ -23,6 +23,7 @@ def test_every_criterion_is_recorded_by_one_group():
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setattr(record_results, "PLACE", tmp_path)
+    monkeypatch.setattr(record_results, "ROOT", tmp_path)
     monkeypatch.setattr(record_results, "build", lambda: {"commit": HERE, "modified": False})
     return tmp_path
 

@@ -65,11 +65,14 @@ class _Proxy:
 
     def goes_back(self, number: int) -> bool:
         """Whether the number that is far ahead was a lie: anybody may put a message with another publisher's gid, and after a great number Baton
-        refuses all smaller ones. A publisher's own go on between; what a cache brings late is close behind."""
-        close = self.qos.depth if self.qos.durability == "transient_local" else 0
+        refuses all smaller ones. The publisher's own numbers go on below it. Late ones from a cache are at most its depth below, and do not
+        count."""
+        depth = self.qos.depth if self.token else names.MOST_DEPTH  # without a token its QoS is not known
+        close = depth if not self.token or self.qos.durability == "transient_local" else 0
         if number > self.number:
             if number - self.number > _FAR_AHEAD + close:
-                self.between, self.strays = self.between if self.beyond else self.number, 0
+                if not self.beyond:
+                    self.between, self.strays = self.number, 0
                 self.beyond = number
             self.number = number
         elif self.between < number < self.beyond - close:
@@ -98,9 +101,8 @@ class Inbound:
         self._pending_bytes = 0
         self._ended: deque[bytes] = deque(maxlen=MOST_ENDED)  # a late message of one brings no publisher back
         self._refused: set[str] = set()  # tokens that a line was about
-        self._again: dict[
-            str, None
-        ] = {}  # tokens whose publisher the domain has already; the one that was tried last is at the end
+        # Tokens whose publisher the domain has already; the one that was tried last is at the end.
+        self._again: dict[str, None] = {}
         self._asked: dict[str, tuple[Any, int]] = {}  # by key: the subscriber, and how many old messages it asks for
         # The domain's subscriptions; None: a line was about it.
         self._shown: dict[bytes, tuple[Named, zenoh.LivelinessToken] | None] = {}
@@ -114,7 +116,12 @@ class Inbound:
             self._refused &= tokens.keys()
             self._again = {key: None for key in self._again if key in tokens}
             known = self._refused | self._again.keys() | {each.token for each in self._proxies.values()}
-            fresh = [key for key, token in tokens.items() if token.kind == "MP" and key not in known]
+            crosses = self._sides.rules.crosses
+            fresh = [
+                key
+                for key, token in tokens.items()
+                if token.kind == "MP" and key not in known and crosses("take", token.name, token.node)
+            ]
             tried = [*fresh, *itertools.islice(self._again, MOST_ADMITTED)][:MOST_ADMITTED]
             for key in tried:
                 self._again.pop(key, None)
@@ -125,8 +132,6 @@ class Inbound:
             return 0.05 if self._settle() or waits else _IDLE_S
 
     def _admit(self, key: str, token: Token) -> None:
-        if not self._sides.rules.crosses("take", token.name, token.node):
-            return
         self._refused.add(key)  # until it is admitted
         with self._sides.lines.counting(token.name, "a publisher of Zenoh is left out"):
             if len(self._proxies) >= MOST_PUBLISHERS:
@@ -146,9 +151,7 @@ class Inbound:
                     self._forget(old)
                 self._proxies[gid] = proxy
             except baton.AlreadyExists:
-                self._again[key] = (
-                    None  # it is in this domain, or has come by a link: the next change of the graph tries again
-                )
+                self._again[key] = None  # it is in this domain, or has come by a link: a later look tries again
             self._refused.discard(key)
 
     def _advertise(self, proxy: _Proxy, gid: bytes) -> Any:

@@ -177,6 +177,8 @@ def test_a_request_may_be_empty_and_after_the_end_of_its_service_it_is_nothing()
         ([1 << 62, 1, 2, 3, 4], 3),
         ([7, 1 << 60, 1 << 62, 8, 9, 10, 11], 10),  # the second lie is as far ahead of the first one
         ([7, 1 << 62, 8, 9, 10, 1 << 62, 11, 12, 13], 10),
+        ([7, 1 << 60, 8, 9, (1 << 60) + 5000, 10, (1 << 60) + 10000, 11], 10),  # lies that go on
+        ([5000, *range(4990, 5000)], None),  # what a cache brings of a publisher whose token comes later
     ],
 )
 def test_numbers_that_go_on_are_believed_more_than_one_far_ahead(numbers, back):
@@ -191,7 +193,7 @@ def test_what_a_cache_brings_late_is_no_sign_of_a_lie():
 
 
 def test_requests_without_a_response_are_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(services, "MOST_REQUEST_BYTES", 100, raising=False)
+    monkeypatch.setattr(services, "MOST_REQUEST_BYTES", 100)
     played = Alone()
     server = endpoint("/switch/_request", 1, type_name="std_srvs/SetBool_Request")
     server.type_hash = baton.service("std_srvs/SetBool").Request._struct.hash
@@ -204,7 +206,7 @@ def test_requests_without_a_response_are_bounded_in_bytes(monkeypatch):
 
 
 def test_tokens_of_publishers_that_the_domain_has_hold_up_no_other_one(monkeypatch):
-    monkeypatch.setattr(inbound_module, "MOST_ADMITTED", 10, raising=False)
+    monkeypatch.setattr(inbound_module, "MOST_ADMITTED", 10)
     played, tried = Alone(), []
 
     def advertise(*words: Any, **_: Any) -> Any:
@@ -225,6 +227,17 @@ def test_tokens_of_publishers_that_the_domain_has_hold_up_no_other_one(monkeypat
     for _ in range(5):  # each of the others is tried again, in turn
         inbound.update(DomainGraph(), tokens)
     assert len(tried) == 100 and tried.count("/honest") == 1
+
+
+def test_tokens_that_the_rules_refuse_hold_up_no_other_one(monkeypatch):
+    monkeypatch.setattr(inbound_module, "MOST_ADMITTED", 10)
+    played = Alone()
+    played.rules = Rules(take=["honest"])
+    tokens = dict(talker(played, enclave=names.mark("robot", bytes([number] * 16))) for number in range(45))
+    tokens |= dict([talker(played, "/honest")])
+    inbound = Inbound(played)
+    assert inbound.update(DomainGraph(), tokens) == inbound_module._IDLE_S
+    assert [proxy.named.name for proxy in inbound._proxies.values()] == ["/honest"]
 
 
 def test_a_line_about_a_token_is_written_without_the_lock():

@@ -97,7 +97,7 @@ def _by_library(path: Path) -> tuple[int, list[Finding]]:
             findings += [Finding(file, None, sentence, True) for sentence in _database(file)]
     readable = 0
     try:
-        with open_bag(path) as bag:
+        with open_bag(path, walk=True) as bag:  # which checks the sums of chunks
             for _ in bag.messages(on_damage=lambda damage: findings.append(Finding(path, None, damage.why, True))):
                 readable += 1
             if bag.damage:

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML, SafeConstructor, YAMLError
 
 from .bag_errors import BagError, check_file
 
-MOST_METADATA_BYTES = 1 << 26  # of a metadata.yaml
+MOST_METADATA_BYTES = 1 << 23  # of a metadata.yaml
 
 
 class _WithoutMerge(SafeConstructor):

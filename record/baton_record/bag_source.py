@@ -24,6 +24,7 @@ from .bag_mcap import Damaged, McapChannel, McapFile
 from .bag_metadata import Stored, read_yaml, stored_in
 
 CDR, ROS1, SFM = "cdr", "ros1", "baton_sfm"
+MOST_QOS_BYTES = 1 << 20  # of all different texts of a bag
 MOST_DEFINITION_BYTES = 1 << 20  # as Baton's core reads; a parser takes a hundred times as much
 
 
@@ -208,6 +209,8 @@ class _McapBag(Bag):
         known: dict[tuple[Any, ...], BagTopic] = {}
         # By the schema, which any number of channels may share: its text is decoded once.
         self._texts: dict[tuple[str, str, bytes], str | None] = {}
+        self._offers: dict[str, list[Any]] = {}  # by the text, which most channels share
+        self._qos_left = MOST_QOS_BYTES
         try:
             for file in self.files:
                 mcap = McapFile(self._unpacked.file(file) if self._unpacked else file, walk)
@@ -244,10 +247,16 @@ class _McapBag(Bag):
                 self._texts[key] = text if channel.schema_encoding == "ros1msg" else None
         return self._texts[key]
 
+    def _offered(self, text: str) -> list[Any]:
+        if text not in self._offers:
+            self._qos_left -= len(text)
+            self._offers[text] = offered_qos(text) if self._qos_left >= 0 else []
+        return self._offers[text]
+
     def _topic(self, channel: McapChannel, known: dict[tuple[Any, ...], BagTopic]) -> BagTopic:
         key = (channel.topic, channel.schema_name, channel.encoding, channel.schema)
         found = known.get(key)
-        offered = offered_qos(channel.metadata.get("offered_qos_profiles", ""))
+        offered = self._offered(channel.metadata.get("offered_qos_profiles", ""))
         if found is None:
             name, text = short_name(channel.schema_name), self._definition(channel)
             found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
@@ -323,6 +332,9 @@ class _LibraryBag(Bag):
         library = None if is1 else needed("rosbags.rosbag2")
         self._readers: list[tuple[Any, dict[int, BagTopic]]] = []
         self._topics: dict[tuple[str, ...], BagTopic] = {}
+        self._idl = functools.lru_cache(maxsize=None)(
+            _text_of_idl
+        )  # topics share a type's text, whose reading takes long
         try:
             for each in stored.files:
                 check_file(each)
@@ -352,7 +364,7 @@ class _LibraryBag(Bag):
         if len(text) > MOST_DEFINITION_BYTES:
             format_ = "NONE"
         elif format_ == "IDL":
-            text = _text_of_idl(name, text)
+            text = self._idl(name, text)
         elif not is1:
             text = bag_events.definition_of(name, text)
         definition = None if format_ == "NONE" else text

@@ -357,7 +357,12 @@ class Player:
         if not latched or position <= self.bag.start_ns:
             return
         before = itertools.takewhile(lambda _: not self._stopped, self._messages(latched, None, position))
-        for message in last_of(before, {topic: offer_of(topic)["depth"] for topic in latched}):
+        try:
+            held = last_of(before, {topic: offer_of(topic)["depth"] for topic in latched})
+        except BagError as error:
+            self._skip("latched", f"left out: {error}")
+            return
+        for message in held:
             if self._stopped:
                 return
             self._publish(message.topic, message.data)

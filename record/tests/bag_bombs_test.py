@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from bag_files import LATCHED, START_NS, run, text, write_mcap, write_ros1, write_rosbag2
-from baton_record import bag_decompression, bag_mcap, bag_metadata, bag_sink
+from baton_record import bag_decompression, bag_mcap, bag_metadata, bag_sink, bag_source
 from baton_record.bag_check import check
 from baton_record.bag_errors import BagError
 from baton_record.bag_mcap import CHUNK, FOOTER_BYTES, MAGIC, records
@@ -91,7 +91,7 @@ def test_a_definition_has_a_bound(tmp_path, encoding):
 @pytest.mark.parametrize("walks", [False, True])
 def test_the_schemas_of_a_file_have_a_bound(tmp_path, monkeypatch, walks):
     bag = write_mcap(tmp_path / "bag.mcap", ROWS, chunk_size=400)
-    monkeypatch.setattr(bag_mcap, "MOST_CATALOG_BYTES", 30, raising=False)
+    monkeypatch.setattr(bag_mcap, "MOST_CATALOG_BYTES", 30)
     said = []
     with open_bag(bag, walks) as opened:
         assert opened.topics == []
@@ -122,7 +122,7 @@ def test_many_channels_wait_for_their_schemas_in_no_row(tmp_path):
 
 
 def test_a_compressed_chunk_has_a_bounded_number_of_messages(tmp_path, monkeypatch):
-    monkeypatch.setattr(bag_mcap, "MOST_MESSAGES", 20, raising=False)
+    monkeypatch.setattr(bag_mcap, "MOST_MESSAGES", 20)
     crowded = write_mcap(tmp_path / "crowded.mcap", ROWS)
     readable, findings = check(crowded)
     assert readable == 0 and any("more than 20 messages" in finding.what for finding in findings)
@@ -188,6 +188,14 @@ def test_maps_that_merge_each_other_are_not_read(tmp_path):
     assert "maps that are merged (<<) are not read" in run("info", folder, code=1)
 
 
+def test_the_qos_of_channels_has_a_bound(tmp_path, monkeypatch):
+    """The library's parser takes milliseconds for each hundred bytes."""
+    bag = write_mcap(tmp_path / "bag.mcap", ROWS, qos={"/a": LATCHED, "/b": LATCHED + " "})
+    monkeypatch.setattr(bag_source, "MOST_QOS_BYTES", len(LATCHED))
+    with open_bag(bag) as opened:
+        assert sorted(bool(topic.offered) for topic in opened.topics) == [False, True]
+
+
 def test_metadata_has_a_bound(tmp_path, monkeypatch):
     folder = write_rosbag2(tmp_path / "folder", ROWS, "MCAP")
     monkeypatch.setattr(bag_metadata, "MOST_METADATA_BYTES", 100)
@@ -250,6 +258,18 @@ def test_all_files_that_rosbag2_compressed_share_the_free_space(tmp_path, monkey
         unpacked.close()
 
 
+def test_compressed_files_of_one_stem_are_apart(tmp_path):
+    """The second one would cut the first one short, which is mapped meanwhile."""
+    (tmp_path / "a.mcap.zstd").write_bytes(zstandard.compress(bytes(1000)))
+    (tmp_path / "a.mcap.zst").write_bytes(zstandard.compress(bytes(10)))
+    unpacked = bag_decompression.Unpacked()
+    try:
+        files = [unpacked.file(tmp_path / name) for name in ("a.mcap.zstd", "a.mcap.zst")]
+        assert [file.stat().st_size for file in files] == [1000, 10]
+    finally:
+        unpacked.close()
+
+
 def ros1_records(content: bytes, begin: int) -> list[tuple[int, bytes]]:
     """(place, bytes) of the records of a bag of ROS 1 from a place on."""
     found, at = [], begin
@@ -305,6 +325,14 @@ def test_a_database_gives_only_what_its_rows_store(tmp_path, harm):
         database.write_bytes(database.read_bytes()[:150_000])
     said = run("info", folder, code=1)
     assert ("SQLite" if harm == "shared" else "no database of rosbag2") in said
+
+
+def test_a_database_whose_path_the_library_reads_as_another_one_is_refused(tmp_path):
+    folder = write_rosbag2(tmp_path / "folder", ROWS, "SQLITE3")
+    (database,) = folder.glob("*.db3")
+    database.rename(folder / "a%62.db3")
+    (folder / "metadata.yaml").unlink()
+    assert "% before two digits" in run("info", folder / "a%62.db3", code=1)
 
 
 def test_what_a_bag_says_of_itself_steers_no_terminal(tmp_path):

@@ -57,7 +57,7 @@ def test_doctor_looks_at_a_crowd_of_topics_a_few_times_each(monkeypatch):
 
 
 def test_doctor_examines_a_bounded_number_of_pairs_of_small_topics_first(monkeypatch):
-    monkeypatch.setattr(doctor, "MOST_PAIRS", 100, raising=False)
+    monkeypatch.setattr(doctor, "MOST_PAIRS", 100)
     monkeypatch.setattr(
         doctor, "judge_pair", lambda p, s, *_: doctor.Diagnosis(f"{p.topic}: {p.pid} -> {s.pid}", True, "")
     )
@@ -90,7 +90,7 @@ def test_doctor_reads_holdings_once():
 
 
 def test_commands_subscribe_to_a_bounded_number_of_topics(monkeypatch, capsys):
-    monkeypatch.setattr(live, "MOST_WATCHED", 5, raising=False)
+    monkeypatch.setattr(live, "MOST_WATCHED", 5)
     monkeypatch.setattr(live, "message_class_as", lambda endpoint: endpoint.type_name)
     subscribed: list[str] = []
     ends = [end(f"/t{number}", number, True) for number in range(20)]
@@ -104,6 +104,10 @@ def test_commands_subscribe_to_a_bounded_number_of_topics(monkeypatch, capsys):
         top.watch(node, known, ends)
     assert len(known) == 20 and len(subscribed) == 5
     assert sum(watched.why_not == "there are more than 5 topics" for watched in known.values()) == 15
+    for topics, count in ((ends[2:], 7), (ends[-4:], 11)):  # those that have room now are subscribed
+        top.watch(node, known, topics)
+        assert len(subscribed) == count
+    assert not any(watched.why_not for watched in known.values())
     subscribed.clear()
     monkeypatch.setattr(live, "subscribe", lambda node, topic, *_, **__: subscribed.append(topic))
     watch = rates._RateWatch(node, (), True, lambda topic: rates.RateMeter(topic, 10))

@@ -79,12 +79,14 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
         if (subscription := known.pop(gone).subscription) is not None:
             node.destroy(subscription)
     watching = sum(each.subscription is not None for each in known.values())
-    for topic, type_name in sorted(set(topics) - set(known)):
+    full = f"there are more than {live.MOST_WATCHED} topics"
+    left_out = {key for key, watched in known.items() if watched.why_not == full}
+    for topic, type_name in sorted((set(topics) - set(known)) | left_out):
         watched = known[topic, type_name] = Watched(topic, type_name, far=(topic, type_name) not in here)
         if watched.far:
             continue
         if watching >= live.MOST_WATCHED:
-            watched.why_not = f"there are more than {live.MOST_WATCHED} topics"
+            watched.why_not = full
             continue
         try:
             # Best effort, so that this command never delays a publisher.

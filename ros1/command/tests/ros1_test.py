@@ -303,7 +303,7 @@ def test_a_node_that_answers_nonsense_hides_no_link_and_steers_no_terminal():
 
 
 def test_an_answer_has_a_bound(monkeypatch):
-    monkeypatch.setattr(ros1, "MOST_ANSWER_BYTES", 10_000, raising=False)
+    monkeypatch.setattr(ros1, "MOST_ANSWER_BYTES", 10_000)
     with made_up_master("x" * 100_000, {}) as uri:
         with pytest.raises(ValueError, match="an answer of more than 10000 bytes"):
             ros1._call(uri, "getSystemState")

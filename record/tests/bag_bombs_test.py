@@ -236,6 +236,21 @@ def test_mcap_files_inside_of_a_compression_have_the_same_bounds(tmp_path, monke
     assert "at most 100 are read" in run("check", folder, code=1)
 
 
+def test_check_looks_at_sums_inside_of_a_compression(tmp_path):
+    writer = Writer2(tmp_path / "folder", version=9, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
+    with writer:
+        end = writer.add_connection("/a", STRING, msgdef="string data", rihs01="RIHS01_00")
+        writer.write(end, START_NS, ROWS[0][3])
+    (file,) = (tmp_path / "folder").glob("*.mcap.*")
+    inside = bytearray(write_mcap(tmp_path / "inside.mcap", ROWS[:1], compression=CompressionType.NONE).read_bytes())
+    file.write_bytes(zstandard.compress(bytes(inside)))
+    assert "is whole: 1 message" in run("check", tmp_path / "folder")
+    inside[inside.index(ROWS[0][3]) + 10] ^= 1
+    file.write_bytes(zstandard.compress(bytes(inside)))
+    assert "is whole" not in run("check", tmp_path / "folder", code=1)
+
+
 def test_metadata_that_names_another_storage_leads_past_no_bound(tmp_path):
     folder = write_rosbag2(tmp_path / "folder", ROWS, "MCAP")
     metadata = folder / "metadata.yaml"

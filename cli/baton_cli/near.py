@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-MOST_COMPARED = 5000  # names, letter by letter: other processes may have many thousands
+MOST_COMPARED = 1 << 22  # letters of the name times letters of all others: the comparison's time grows with it
 
 
 def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
@@ -23,7 +23,7 @@ def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     folded: dict[str, str] = {}
     for other in others:
         folded.setdefault(other.lower().strip("/"), other)
-    if len(name) <= 200 and len(folded) <= MOST_COMPARED:  # the comparison's time grows with the square
+    if len(name) * sum(map(len, folded)) <= MOST_COMPARED:
         alike = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.7)
         # A similar last part counts as well: /imag and /front/camera/image.
         ends = {other.rpartition("/")[2]: folded[other] for other in folded if "/" in other}

@@ -52,7 +52,7 @@ def test_doctor_looks_at_a_crowd_of_topics_a_few_times_each(monkeypatch):
     ends = [end(Counted(f"/t{number}"), number, True, "transient_local") for number in range(2000)]
     Counted.looks = 0
     assert len(doctor.judge_topics(ends, set(), set())) == 2000
-    assert len(asked) == 200
+    assert len(asked) == 50
     assert Counted.looks < 50 * len(ends)
 
 

@@ -157,7 +157,7 @@ def judge_silent(sentence: str) -> Diagnosis:
 
 
 MOST_PAIRS = 100_000  # pairs that are examined
-MOST_HINTS = 200  # topics that nobody meets with which other names are compared
+MOST_HINTS = 50  # topics that nobody meets with which other names are compared
 
 
 def pairs_of(endpoints: list[Any]) -> tuple[list[tuple[Any, Any]], int]:

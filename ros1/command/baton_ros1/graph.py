@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.client
+import io
 import os
 import re
 import runpy
@@ -38,7 +39,7 @@ ECHO = "rostopic echo"
 DEFAULT_MASTER = "http://localhost:11311"
 ANSWER_S = 1.0  # that the master and each node have to answer
 MOST_ANSWER_BYTES = 16 << 20
-_WHOLE_ANSWER_S = 10.0  # of an answer that comes in many parts
+MOST_ANSWER_S = 10.0  # of an answer that comes in many parts, its headers included
 _PORTS = re.compile(r"on port (\d{1,5}) to \[.*:(\d{1,5}) on socket")  # getBusInfo's words for a connection
 _NAME = re.compile(r"/?[A-Za-z0-9_~/]+")
 _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parsers.expat.ExpatError, ValueError)
@@ -88,6 +89,31 @@ def is_carrier(endpoint: Any) -> bool:
     return bool(endpoint.type_name == _words()["kSerializedType"])
 
 
+class _Timed(io.RawIOBase):
+    """A connection's bytes, until MOST_ANSWER_S are over."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw, self._end = raw, time.monotonic() + MOST_ANSWER_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Any:
+        if time.monotonic() >= self._end:
+            raise ValueError(f"an answer that takes longer than {MOST_ANSWER_S:g} s")
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.fp = io.BufferedReader(_Timed(self.fp.detach()))  # type: ignore[attr-defined]
+
+
 class _Transport(xmlrpc.client.Transport):
     """Does not wait longer than ANSWER_S for a machine that is gone."""
 
@@ -96,6 +122,7 @@ class _Transport(xmlrpc.client.Transport):
     def make_connection(self, host: Any) -> http.client.HTTPConnection:
         connection = super().make_connection(host)
         connection.timeout = ANSWER_S
+        connection.response_class = _Response
         return connection
 
     def parse_response(self, response: Any) -> Any:
@@ -107,13 +134,13 @@ class _Answer:
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self._response = response
-        self._left, self._end = MOST_ANSWER_BYTES, time.monotonic() + _WHOLE_ANSWER_S
+        self._left = MOST_ANSWER_BYTES
 
     def read(self, size: int) -> bytes:
-        part = self._response.read(min(size, 64))  # it waits for all of them
+        part = self._response.read(size)
         self._left -= len(part)
-        if self._left < 0 or time.monotonic() > self._end:
-            raise ValueError(f"an answer of more than {MOST_ANSWER_BYTES} bytes or {_WHOLE_ANSWER_S:g} s")
+        if self._left < 0:
+            raise ValueError(f"an answer of more than {MOST_ANSWER_BYTES} bytes")
         return part
 
 

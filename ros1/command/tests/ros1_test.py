@@ -310,6 +310,29 @@ def test_an_answer_has_a_bound(monkeypatch):
         assert not ros1.graph_at(uri).answers
 
 
+def test_an_answer_has_a_time_limit_from_its_first_header_on(monkeypatch):
+    """Each header alone comes in time."""
+    ends = threading.Event()
+
+    def drip(server):
+        connection, _ = server.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.0 200 OK\r\nX: ")
+            while not ends.wait(0.01):
+                connection.sendall(b"x")
+
+    monkeypatch.setattr(ros1, "MOST_ANSWER_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=drip, args=(server,))
+        thread.start()
+        try:
+            with pytest.raises(ValueError, match="takes longer than 0.3 s"):
+                ros1._call(f"http://127.0.0.1:{server.getsockname()[1]}", "getSystemState")
+        finally:
+            ends.set()
+            thread.join()
+
+
 def test_a_master_that_answers_nonsense_is_one_that_does_not_answer():
     said, nonsense = [None], [[], 7, [1, "", 3], [[1]], [1, "", [[["/t"]], [], []]]]
     with SimpleXMLRPCServer(("127.0.0.1", 0), logRequests=False) as server:

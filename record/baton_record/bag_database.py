@@ -25,9 +25,8 @@ def connected(file: Path) -> Any:
 
 def check_database(file: Path) -> None:
     """Raises BagError for a database that is none of rosbag2's, with the reason."""
-    if re.search(
-        r"[?#]|%[0-9A-Fa-f]{2}", str(file)
-    ):  # rosbags puts the path into a URI as it is, and would open another file
+    # rosbags puts the path into a URI as it is, and would open another file.
+    if re.search(r"[?#]|%[0-9A-Fa-f]{2}", str(file)):
         raise BagError(f"{file}: a path with ?, # or % before two digits cannot be read")
     if sqlite3.sqlite_version_info < (3, 37):  # pragma_table_list
         raise BagError(f"{file}: this Python has SQLite {sqlite3.sqlite_version}, and 3.37 is needed")

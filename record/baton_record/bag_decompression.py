@@ -102,10 +102,8 @@ class Unpacked:
     def file(self, path: Path) -> Path:
         """The decompressed file."""
         check_file(path)
-        library, plain = (
-            needed("zstandard"),
-            Path(tempfile.mkdtemp(dir=self._folder.name)) / path.stem,
-        )  # files may share a stem
+        library = needed("zstandard")
+        plain = Path(tempfile.mkdtemp(dir=self._folder.name)) / path.stem  # files may share a stem
         with path.open("rb") as source, plain.open("wb") as target:
             reader = library.ZstdDecompressor().stream_reader(source, read_across_frames=True)
             try:

@@ -332,9 +332,8 @@ class _LibraryBag(Bag):
         library = None if is1 else needed("rosbags.rosbag2")
         self._readers: list[tuple[Any, dict[int, BagTopic]]] = []
         self._topics: dict[tuple[str, ...], BagTopic] = {}
-        self._idl = functools.lru_cache(maxsize=None)(
-            _text_of_idl
-        )  # topics share a type's text, whose reading takes long
+        # Topics share a type's text, whose reading takes long.
+        self._idl = functools.lru_cache(maxsize=None)(_text_of_idl)
         try:
             for each in stored.files:
                 check_file(each)

@@ -336,6 +336,10 @@ def look_at(node: Any, endpoints: list[Any], seconds: float) -> tuple[dict[bytes
     # Not topics of other hosts: their messages would travel only because of this check.
     own = [e for e in endpoints if e.is_publisher and not links.host_of(e.node)]
     publishers = {(e.topic, e.type_name): e for e in own if "/_" not in e.topic}
+    if (left_out := len(publishers) - live.MOST_WATCHED) > 0:
+        click.echo(
+            f"messages of {left_out} topics are not looked at: there are more than {live.MOST_WATCHED}", err=True
+        )
     for (topic, _), publisher in sorted(publishers.items())[: live.MOST_WATCHED]:
         try:
             qos = baton.QoS(10, reliability="best_effort", held=1)
